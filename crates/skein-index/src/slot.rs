@@ -1,0 +1,163 @@
+//! Slots: how an index holds a value in one 64-bit word.
+//!
+//! A slot is either the value itself ([`Inline`]) or a pointer to it ([`Boxed`], or a record type of the
+//! user's own that implements [`Slot`]). An index stores and loads the word atomically, so a reader sees the old value or the new
+//! one, never a mixture; what the word owned is dropped past a grace period.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// A value that an index can hold in one 64-bit word.
+///
+/// # Safety
+/// - `into_word` and `from_word` are inverse to each other: the word owns what the slot owned.
+/// - `borrow` of a word stays valid for `'g` as long as `from_word` on it is called (and the result dropped)
+///   only after `'g`; it must not depend on the word being still in the index.
+/// - If `OWNS` is false, dropping the slot does nothing, so an index may forget words freely.
+/// - `borrow` may be called from several threads at once, and `from_word` from another thread than `into_word`.
+pub unsafe trait Slot: Sized + Send + Sync + 'static {
+    /// What a lookup gives: a copy of an inline value, or a reference to a boxed one.
+    type Ref<'g>: Copy;
+
+    /// Whether the word owns memory, so that a replaced one has to be retired and not just forgotten.
+    const OWNS: bool;
+
+    /// Gives the value up to a word.
+    fn into_word(self) -> u64;
+
+    /// Takes the value back from a word.
+    ///
+    /// # Safety
+    /// `word` came from `into_word` of this type, and is taken back at most once.
+    unsafe fn from_word(word: u64) -> Self;
+
+    /// Looks at the value behind a word.
+    ///
+    /// # Safety
+    /// `word` came from `into_word` of this type and is not taken back before `'g` ends.
+    unsafe fn borrow<'g>(word: u64) -> Self::Ref<'g>;
+
+    /// Asks the processor to fetch what [`borrow`](Slot::borrow) will read; nothing by default.
+    #[inline(always)]
+    fn prefetch(_word: u64) {}
+}
+
+/// A plain value of at most 8 bytes, stored in the index itself and returned by copy.
+///
+/// ```
+/// use skein_index::{Inline, Slot};
+/// let word = Inline(7u64).into_word();
+/// // SAFETY: the word was made on the line above.
+/// assert_eq!(unsafe { Inline::<u64>::borrow(word) }, 7);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inline<T: InlineValue>(pub T);
+
+/// Types that fit a word: integers and floats of up to 64 bits. Sealed.
+pub trait InlineValue: Copy + Send + Sync + 'static + sealed::Sealed {
+    /// The value's bits, in a word.
+    fn to_word(self) -> u64;
+    /// The value whose bits are in `word`.
+    fn from_word(word: u64) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! inline_integers {
+    ($($t:ty),*) => {$(
+        impl sealed::Sealed for $t {}
+        #[allow(clippy::cast_lossless, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+        impl InlineValue for $t {
+            #[inline(always)]
+            fn to_word(self) -> u64 { self as u64 }
+            #[inline(always)]
+            fn from_word(word: u64) -> Self { word as $t }
+        }
+    )*};
+}
+inline_integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+impl sealed::Sealed for f64 {}
+impl InlineValue for f64 {
+    #[inline(always)]
+    fn to_word(self) -> u64 {
+        self.to_bits()
+    }
+    #[inline(always)]
+    fn from_word(word: u64) -> Self {
+        f64::from_bits(word)
+    }
+}
+
+// SAFETY: the word is the value's own bits; nothing is owned, so nothing can dangle.
+unsafe impl<T: InlineValue> Slot for Inline<T> {
+    type Ref<'g> = T;
+    const OWNS: bool = false;
+
+    #[inline(always)]
+    fn into_word(self) -> u64 {
+        self.0.to_word()
+    }
+    #[inline(always)]
+    unsafe fn from_word(word: u64) -> Self {
+        Self(T::from_word(word))
+    }
+    #[inline(always)]
+    unsafe fn borrow<'g>(word: u64) -> Self::Ref<'g> {
+        T::from_word(word)
+    }
+}
+
+/// A value on the heap; lookups return a reference, and the index frees it past a grace period.
+#[derive(Debug)]
+pub struct Boxed<T> {
+    pointer: NonNull<T>,
+    owns: PhantomData<T>,
+}
+
+impl<T> Boxed<T> {
+    /// Moves `value` to the heap.
+    pub fn new(value: T) -> Self {
+        Self { pointer: NonNull::from(Box::leak(Box::new(value))), owns: PhantomData }
+    }
+}
+
+impl<T> Drop for Boxed<T> {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from `Box::leak`, and `into_word` forgets `self`, so this runs once.
+        drop(unsafe { Box::from_raw(self.pointer.as_ptr()) });
+    }
+}
+
+// SAFETY: a `Boxed<T>` is a `Box<T>` by another name.
+unsafe impl<T: Send> Send for Boxed<T> {}
+// SAFETY: as above; a shared `Boxed` gives out nothing but `&T`.
+unsafe impl<T: Sync> Sync for Boxed<T> {}
+
+// SAFETY: the word is the box's address; `borrow` reads through it while the caller keeps it alive.
+unsafe impl<T: Send + Sync + 'static> Slot for Boxed<T> {
+    type Ref<'g> = &'g T;
+    const OWNS: bool = true;
+
+    #[inline(always)]
+    fn into_word(self) -> u64 {
+        let word = self.pointer.as_ptr().expose_provenance() as u64;
+        std::mem::forget(self);
+        word
+    }
+    #[inline(always)]
+    unsafe fn from_word(word: u64) -> Self {
+        // SAFETY: the address came from a `NonNull` in `into_word`.
+        let pointer = unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(word as usize)) };
+        Self { pointer, owns: PhantomData }
+    }
+    #[inline(always)]
+    unsafe fn borrow<'g>(word: u64) -> Self::Ref<'g> {
+        // SAFETY: the caller vouches that the box outlives `'g`.
+        unsafe { &*std::ptr::with_exposed_provenance(word as usize) }
+    }
+    #[inline(always)]
+    fn prefetch(_word: u64) {}
+}

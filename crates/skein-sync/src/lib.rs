@@ -1,0 +1,10 @@
+//! What the concurrent parts of `SkeinDB` share.
+//!
+//! - [`atomic`]: the atomics façade. Build with `RUSTFLAGS="--cfg skein_loom"` and every atomic of the
+//!   indexes and of the log becomes one that `loom` explores.
+//! - [`reclaim`]: the one memory reclamation scheme, in one place.
+//! - [`spin`]: how a thread waits for another one that holds a latch for a few dozen instructions.
+
+pub mod atomic;
+pub mod reclaim;
+pub mod spin;
