@@ -1,0 +1,52 @@
+//! A batch: several writes that are done together or not at all.
+
+/// Writes to any keys that [`crate::Store::apply`] does together: all or nothing on disk and for readers of
+/// several keys.
+#[derive(Debug, Default, Clone)]
+pub struct Batch {
+    pub(crate) writes: Vec<(Vec<u8>, Write)>,
+}
+
+/// One write of a batch.
+#[derive(Debug, Clone)]
+pub(crate) enum Write {
+    Put(Vec<u8>),
+    PutColumns(Vec<(Vec<u8>, Vec<u8>)>),
+    Remove,
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets a key to a value.
+    pub fn put(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> &mut Self {
+        self.writes.push((key.into(), Write::Put(value.into())));
+        self
+    }
+
+    /// Sets columns of a key; the others carry over.
+    pub fn put_columns(&mut self, key: impl Into<Vec<u8>>, columns: &[(&[u8], &[u8])]) -> &mut Self {
+        let columns = columns.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
+        self.writes.push((key.into(), Write::PutColumns(columns)));
+        self
+    }
+
+    /// Removes a key.
+    pub fn remove(&mut self, key: impl Into<Vec<u8>>) -> &mut Self {
+        self.writes.push((key.into(), Write::Remove));
+        self
+    }
+
+    /// How many writes.
+    pub fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+}

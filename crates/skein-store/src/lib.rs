@@ -1,0 +1,23 @@
+//! The durable store: rows with versions, kept in an ordered index, made durable by logs and checkpoints.
+//!
+//! Two layers share one store:
+//!
+//! - [`Store`]: simple methods through `&self`, from any thread, with owned answers. At
+//!   [`Durability::Sync`] a write returns when it is durable.
+//! - [`Session`]: for servers. One per worker thread, with a log of its own; answers are borrowed rows,
+//!   lookups come in batches whose memory reads overlap, several writes share one log append, and the
+//!   caller decides when to wait for a [`Ticket`].
+
+mod batch;
+mod error;
+mod options;
+mod row;
+mod session;
+mod store;
+
+pub use batch::Batch;
+pub use error::{Error, Result};
+pub use options::{Durability, IndexKind, Limits, StoreOptions};
+pub use row::{Columns, Row, RowRef};
+pub use session::{Change, Direction, Session, Ticket, Updated, Writer};
+pub use store::{CheckpointReport, CloseReport, Entry, RecoveryReport, Store, StoreStats};
