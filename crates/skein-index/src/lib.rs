@@ -1,8 +1,10 @@
 //! In-memory ordered indexes over byte strings that keep many memory reads in flight.
 //!
 //! Every index keeps the contract of [`index::OrderedIndex`]; values live in [`slot::Slot`]s.
+//! [`memory`] holds the arenas that nodes, keys and rows are allocated from.
 
 pub mod index;
+pub mod memory;
 pub mod slot;
 
 pub use index::{Change, Computed, Cursor, MemoryUsage, OrderedIndex, Refused};

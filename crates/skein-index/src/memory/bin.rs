@@ -1,0 +1,194 @@
+//! Bins: the spans of one size class in one shard, behind one latch.
+
+use std::cell::UnsafeCell;
+use std::ptr::{NonNull, null_mut};
+// The façade's atomics are not used in this folder: under `loom` the arena serves from the global allocator,
+// and a model must not explore the allocator's own counters.
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use skein_sync::spin::Backoff;
+
+use super::arena::{PARTS, Part};
+use super::heap::Heap;
+use super::span::Span;
+
+/// One size class of one shard.
+#[repr(align(64))]
+pub(super) struct Bin {
+    latch: AtomicBool,
+    size: u32,
+    heap: *const Heap,
+    /// Objects that users own, by part. Written under the latch, read by anybody.
+    live: [AtomicUsize; PARTS],
+    /// The list of spans with room (invariants 3 and 4).
+    open: UnsafeCell<*mut Span>,
+}
+
+/// The latch of a bin, held.
+struct Held(*const Bin);
+
+impl Drop for Held {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `lock`, so the next holder sees the list as we left it. After
+        // this store the bin may be gone: another thread can take the last object back and free the heap.
+        // SAFETY: until the store the caller has an object or a handle of this heap (invariant 1).
+        unsafe { (*self.0).latch.store(false, Ordering::Release) };
+    }
+}
+
+impl Bin {
+    pub(super) fn new(heap: *const Heap, size: usize) -> Self {
+        Self {
+            latch: AtomicBool::new(false),
+            size: size as u32,
+            heap,
+            live: Default::default(),
+            open: UnsafeCell::new(null_mut()),
+        }
+    }
+
+    /// Bytes that users own, for one part.
+    pub(super) fn live(&self, part: Part) -> usize {
+        // Relaxed: a statistic.
+        self.live[part as usize].load(Ordering::Relaxed).wrapping_mul(self.size as usize)
+    }
+
+    /// # Safety
+    /// The bin is alive and stays so until the latch is dropped.
+    #[inline(always)]
+    unsafe fn lock(bin: *const Bin) -> Held {
+        // SAFETY: alive, says the caller.
+        let latch = unsafe { &(*bin).latch };
+        // Acquire: pairs with the Release in `Held::drop`.
+        if latch.swap(true, Ordering::Acquire) {
+            Self::lock_slowly(latch);
+        }
+        Held(bin)
+    }
+
+    #[cold]
+    fn lock_slowly(latch: &AtomicBool) {
+        let mut backoff = Backoff::new();
+        loop {
+            backoff.wait();
+            // Relaxed: only a look; the swap orders. Acquire: pairs with the Release in `Held::drop`.
+            if !latch.load(Ordering::Relaxed) && !latch.swap(true, Ordering::Acquire) {
+                return;
+            }
+        }
+    }
+
+    /// Counts objects of `part` up or down. REQUIRES: the latch is held, so load and store are enough.
+    #[inline(always)]
+    fn count(&self, part: Part, change: isize) {
+        let live = &self.live[part as usize];
+        let now = live.load(Ordering::Relaxed).wrapping_add_signed(change);
+        debug_assert!(now.cast_signed() >= 0, "more objects of {part:?} given back than taken");
+        live.store(now, Ordering::Relaxed);
+    }
+
+    /// Hands an object out.
+    ///
+    /// # Safety
+    /// The caller keeps the heap alive (a handle, invariant 1).
+    #[inline]
+    pub(super) unsafe fn alloc(bin: *const Bin, part: Part) -> NonNull<u8> {
+        // SAFETY: alive; fields are used under the latch (invariant 3); the list's head has room (4).
+        unsafe {
+            let mut held = Self::lock(bin);
+            let mut span = *(*bin).open.get();
+            if span.is_null() {
+                drop(held);
+                span = Self::new_span(bin);
+                held = Self::lock(bin);
+                Self::link(bin, span);
+            }
+            let object = Span::take(span);
+            if (*span).is_full() {
+                Self::unlink(bin, span);
+            }
+            (*bin).count(part, 1);
+            drop(held);
+            object
+        }
+    }
+
+    /// Takes an object back.
+    ///
+    /// # Safety
+    /// `object` is live, lies in `span`, was counted as `part`, and is given up; `span.bin` is `bin`.
+    #[inline]
+    pub(super) unsafe fn free(bin: *const Bin, span: *mut Span, object: NonNull<u8>, part: Part) {
+        // SAFETY: a live object keeps its bin and its span (invariants 1 and 2); fields are used under the
+        // latch (3); a span leaves and enters the list as its room changes (4).
+        unsafe {
+            let held = Self::lock(bin);
+            let was_full = (*span).is_full();
+            Span::give(span, object);
+            (*bin).count(part, -1);
+            let empty = (*span).used == 0;
+            match (was_full, empty) {
+                (true, false) => Self::link(bin, span),
+                (false, true) => Self::unlink(bin, span),
+                _ => {}
+            }
+            let heap = (*bin).heap;
+            drop(held);
+            if empty {
+                // The span's claim still keeps the heap; `take_span_back` ends with giving that up.
+                Heap::take_span_back(heap, span.cast());
+            }
+        }
+    }
+
+    /// Counts a live object as another part.
+    ///
+    /// # Safety
+    /// The caller owns a live object of this bin that is counted as `from`.
+    pub(super) unsafe fn recount(bin: *const Bin, from: Part, to: Part) {
+        // SAFETY: a live object keeps its bin (invariant 1).
+        unsafe {
+            let _held = Self::lock(bin);
+            (*bin).count(from, -1);
+            (*bin).count(to, 1);
+        }
+    }
+
+    /// A span for this bin, not yet in its list.
+    #[cold]
+    unsafe fn new_span(bin: *const Bin) -> *mut Span {
+        // SAFETY: the caller keeps the heap alive; the new span is this thread's alone (invariants 2, 3).
+        unsafe { Span::init(Heap::give_span((*bin).heap), bin, (*bin).size) }
+    }
+
+    /// REQUIRES: the latch is held and the span is in no list.
+    unsafe fn link(bin: *const Bin, span: *mut Span) {
+        // SAFETY: the latch guards the list and the headers in it (invariant 3).
+        unsafe {
+            let head = (*bin).open.get();
+            (*span).prev = null_mut();
+            (*span).next = *head;
+            if !(*head).is_null() {
+                (**head).prev = span;
+            }
+            *head = span;
+        }
+    }
+
+    /// REQUIRES: the latch is held and the span is in the list.
+    unsafe fn unlink(bin: *const Bin, span: *mut Span) {
+        // SAFETY: as in `link`.
+        unsafe {
+            let (prev, next) = ((*span).prev, (*span).next);
+            if prev.is_null() {
+                *(*bin).open.get() = next;
+            } else {
+                (*prev).next = next;
+            }
+            if !next.is_null() {
+                (*next).prev = prev;
+            }
+        }
+    }
+}

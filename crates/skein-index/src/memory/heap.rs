@@ -1,0 +1,270 @@
+//! The heap behind an arena's handles: shards of bins, and the pool of regions and spans.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::arena::{PARTS, Part};
+use super::bin::Bin;
+use super::class::{CLASSES, size_of_class};
+use super::large::LargeList;
+use super::pages::{self, REGION};
+use super::span::{SPAN, base_of};
+
+/// Spans in a region.
+const SPANS: usize = REGION / SPAN;
+/// The free mask of a region with no span in use.
+const ALL_FREE: u32 = u32::MAX >> (32 - SPANS);
+
+/// What an arena's handles share. Lives by claims (invariant 1).
+pub(super) struct Heap {
+    shards: Box<[AtomicPtr<[Bin; CLASSES]>]>,
+    pool: Mutex<Pool>,
+    /// Bytes of regions mapped and of large objects.
+    pub(super) reserved: AtomicUsize,
+    /// Bytes of spans that bins hold and of large objects.
+    pub(super) taken: AtomicUsize,
+    /// Bytes of large objects by part.
+    pub(super) large_live: [AtomicUsize; PARTS],
+    pub(super) large: Mutex<LargeList>,
+}
+
+/// Regions and which of their spans are free.
+#[derive(Default)]
+struct Pool {
+    /// Every region by address, with its mask of free spans.
+    regions: BTreeMap<usize, u32>,
+    /// Regions with both free spans and used ones. The lowest is used first, so that high ones run empty.
+    open: BTreeSet<usize>,
+    /// A region with all spans free, kept so that a span coming and going costs no system call.
+    spare: Option<usize>,
+}
+
+// SAFETY: the raw pointers in bins and headers lead to memory that the heap owns and guards as
+// invariants 2 and 3 say; everything else is `Send` and `Sync` itself.
+unsafe impl Send for Heap {}
+// SAFETY: as above.
+unsafe impl Sync for Heap {}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code that can panic runs under these mutexes, so a poisoned one is still consistent.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The address of a region or span as a pointer (invariant 6).
+fn pointer(address: usize) -> NonNull<u8> {
+    let pointer = std::ptr::with_exposed_provenance_mut(address);
+    // SAFETY: regions come from `pages::map`, never null.
+    unsafe { NonNull::new_unchecked(pointer) }
+}
+
+/// A number for the calling thread; the first thread gets 0, and so on.
+#[inline(always)]
+fn thread_number() -> usize {
+    use std::cell::Cell;
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! { static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) } }
+    NUMBER.with(|number| {
+        if number.get() == usize::MAX {
+            // Relaxed: only that numbers differ matters.
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        number.get()
+    })
+}
+
+impl Heap {
+    pub(super) fn new() -> Arc<Self> {
+        let cores = std::thread::available_parallelism().map_or(8, usize::from);
+        // Twice the cores, because threads take shards in turn and not all of them allocate.
+        let shards = (2 * cores).next_power_of_two().min(256);
+        Arc::new(Self {
+            shards: (0..shards).map(|_| AtomicPtr::new(null_mut())).collect(),
+            pool: Mutex::default(),
+            reserved: AtomicUsize::new(0),
+            taken: AtomicUsize::new(0),
+            large_live: Default::default(),
+            large: Mutex::default(),
+        })
+    }
+
+    /// The calling thread's bin for `class`.
+    #[inline(always)]
+    pub(super) fn bin(&self, class: usize) -> *const Bin {
+        let shard = &self.shards[thread_number() & (self.shards.len() - 1)];
+        // Acquire: pairs with the Release in `new_shard`.
+        let mut bins = shard.load(Ordering::Acquire);
+        if bins.is_null() {
+            bins = self.new_shard(shard);
+        }
+        // SAFETY: shards live as long as the heap, and `class < CLASSES`.
+        unsafe { bins.cast::<Bin>().add(class) }
+    }
+
+    #[cold]
+    fn new_shard(&self, shard: &AtomicPtr<[Bin; CLASSES]>) -> *mut [Bin; CLASSES] {
+        let made: Box<[Bin; CLASSES]> =
+            Box::new(std::array::from_fn(|class| Bin::new(self, size_of_class(class))));
+        let made = Box::into_raw(made);
+        // Release: pairs with the Acquire in `bin`; Acquire: we may use the shard of the thread that won.
+        match shard.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => made,
+            Err(other) => {
+                // SAFETY: made above, published to nobody.
+                drop(unsafe { Box::from_raw(made) });
+                other
+            }
+        }
+    }
+
+    /// Live bytes of one part.
+    pub(super) fn live(&self, part: Part) -> usize {
+        let mut sum = self.large_live[part as usize].load(Ordering::Relaxed);
+        for shard in &self.shards {
+            // Acquire: pairs with the Release in `new_shard`.
+            let bins = shard.load(Ordering::Acquire);
+            // SAFETY: shards live as long as the heap.
+            if let Some(bins) = unsafe { bins.as_ref() } {
+                sum = bins.iter().fold(sum, |sum, bin| sum.wrapping_add(bin.live(part)));
+            }
+        }
+        sum
+    }
+
+    /// A span for a bin, with a claim on the heap.
+    ///
+    /// # Safety
+    /// `heap` came from `Heap::new` and the caller has a claim on it.
+    pub(super) unsafe fn give_span(heap: *const Heap) -> NonNull<u8> {
+        // SAFETY: alive by the caller's claim; the span takes its own (invariant 1).
+        let this = unsafe {
+            Arc::increment_strong_count(heap);
+            &*heap
+        };
+        this.taken.fetch_add(SPAN, Ordering::Relaxed);
+        lock(&this.pool).take(&this.reserved)
+    }
+
+    /// Takes back an empty span, given by any address inside it, and gives up its claim.
+    ///
+    /// # Safety
+    /// The span came from `give_span` of this heap; no object of it is live, and no bin lists it.
+    #[cold]
+    pub(super) unsafe fn take_span_back(heap: *const Heap, span: *mut u8) {
+        {
+            // SAFETY: alive by the span's claim.
+            let this = unsafe { &*heap };
+            this.taken.fetch_sub(SPAN, Ordering::Relaxed);
+            let surplus = lock(&this.pool).put(base_of(span.addr()));
+            if let Some(region) = surplus {
+                this.reserved.fetch_sub(REGION, Ordering::Relaxed);
+                // SAFETY: all its spans are free and the pool no longer knows it (invariant 2).
+                unsafe { pages::unmap(pointer(region)) };
+            }
+        }
+        // SAFETY: the span's own claim; nothing of the heap is used after it.
+        unsafe { Arc::decrement_strong_count(heap) };
+    }
+
+    /// Frees every span and every large object, in use or not, with their claims.
+    ///
+    /// # Safety
+    /// The caller has a claim of its own; no object is used or freed from now on, and no other thread is
+    /// inside the heap. Bins must not be used again.
+    pub(super) unsafe fn discard(heap: *const Heap) {
+        // SAFETY: alive by the caller's claim.
+        let this = unsafe { &*heap };
+        let regions = std::mem::take(&mut *lock(&this.pool)).regions;
+        let mut claims = 0;
+        for (region, free) in regions {
+            claims += SPANS - free.count_ones() as usize;
+            // SAFETY: nobody uses an object any more, says the caller.
+            unsafe { pages::unmap(pointer(region)) };
+        }
+        // SAFETY: likewise.
+        claims += unsafe { lock(&this.large).free_all() };
+        for _ in 0..claims {
+            // SAFETY: one claim per span and per large object (invariant 1), all of which are gone.
+            unsafe { Arc::decrement_strong_count(heap) };
+        }
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // No claims are left, so no spans are in use and the regions left are unused: at most the spare.
+        let pool = self.pool.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for &region in pool.regions.keys() {
+            // SAFETY: unused, and nobody else knows it.
+            unsafe { pages::unmap(pointer(region)) };
+        }
+        for shard in &mut self.shards {
+            let bins = *shard.get_mut();
+            if !bins.is_null() {
+                // SAFETY: from `Box::into_raw` in `new_shard`, published once.
+                drop(unsafe { Box::from_raw(bins) });
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// A free span; maps a region if there is none.
+    fn take(&mut self, reserved: &AtomicUsize) -> NonNull<u8> {
+        let region = match (self.open.first(), self.spare.take()) {
+            (Some(&region), spare) => {
+                self.spare = spare;
+                region
+            }
+            (None, Some(spare)) => spare,
+            (None, None) => self.grow(reserved),
+        };
+        let free = self.regions.get_mut(&region).expect("a region of the pool");
+        let index = free.trailing_zeros();
+        *free &= !(1 << index);
+        if *free == 0 {
+            self.open.remove(&region);
+        } else {
+            self.open.insert(region);
+        }
+        pointer(region + index as usize * SPAN)
+    }
+
+    fn grow(&mut self, reserved: &AtomicUsize) -> usize {
+        // The first region stays on small pages, so that a small arena takes little memory; with a second
+        // one the arena is no longer small, and the first may be gathered onto a huge page too.
+        let region = pages::map(!self.regions.is_empty()).addr().get();
+        if self.regions.len() == 1 {
+            self.regions.keys().for_each(|&first| pages::advise_huge(pointer(first)));
+        }
+        self.regions.insert(region, ALL_FREE);
+        reserved.fetch_add(REGION, Ordering::Relaxed);
+        region
+    }
+
+    /// Takes a span back. Returns a region to unmap: the pool has forgotten it.
+    fn put(&mut self, span: usize) -> Option<usize> {
+        let region = span & !(REGION - 1);
+        let free = self.regions.get_mut(&region).expect("a span comes from a region of the pool");
+        let bit = 1 << ((span - region) / SPAN);
+        assert!(*free & bit == 0, "a span was given back twice");
+        *free |= bit;
+        if *free != ALL_FREE {
+            self.open.insert(region);
+            return None;
+        }
+        self.open.remove(&region);
+        // Of two empty regions the lower one stays.
+        let surplus = match self.spare {
+            None => {
+                self.spare = Some(region);
+                return None;
+            }
+            Some(spare) => spare.max(region),
+        };
+        self.spare = Some(self.spare.map_or(region, |spare| spare.min(region)));
+        self.regions.remove(&surplus);
+        Some(surplus)
+    }
+}

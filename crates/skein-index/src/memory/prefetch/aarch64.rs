@@ -1,0 +1,13 @@
+//! `prfm pldl1keep`; written in assembly because the intrinsic is not stable.
+
+#[inline(always)]
+pub(super) fn fetch(address: *const u8) {
+    // SAFETY: a prefetch of any address is allowed; it changes no register, no flag and no memory.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl1keep, [{address}]",
+            address = in(reg) address,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! Prefetch: asks the processor to fetch a line, and does not wait for it.
+//!
+//! A node of several lines is fetched in the time of one when all its lines are asked for before the first is
+//! used (Masstree, section 4.2). An address need not be valid: a prefetch never faults.
+
+use super::CACHE_LINE;
+
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod aarch64;
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod other;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86_64;
+
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+use aarch64::fetch;
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+use other::fetch;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use x86_64::fetch;
+
+/// Asks for the cache line at `address`, for reading, into all cache levels.
+///
+/// ```
+/// let value = 5u64;
+/// skein_index::memory::prefetch_read(&raw const value);
+/// skein_index::memory::prefetch_read(std::ptr::null::<u8>()); // any address will do
+/// ```
+#[inline(always)]
+pub fn prefetch_read<T>(address: *const T) {
+    fetch(address.cast());
+}
+
+/// Asks for `LINES` cache lines from `address` on, for reading.
+///
+/// ```
+/// let node = [0u64; 32];
+/// skein_index::memory::prefetch_lines::<4, _>(&raw const node);
+/// ```
+#[inline(always)]
+pub fn prefetch_lines<const LINES: usize, T>(address: *const T) {
+    let mut line = 0;
+    while line < LINES {
+        fetch(address.cast::<u8>().wrapping_add(line * CACHE_LINE));
+        line += 1;
+    }
+}

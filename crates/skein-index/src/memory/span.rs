@@ -1,0 +1,136 @@
+//! Spans: 64 KiB of objects of one size, with a header that any object's address leads to.
+//!
+//! ```text
+//!   span base           header (one line)          objects ...
+//!   │◄── colour × 64 ──►│ bin size free fresh ... │ o0 │ o1 │ o2 │ ...
+//! ```
+//!
+//! The header's place varies with the span's address (its colour): were it always at the span's start, all
+//! headers of a large arena would share a few sets of the caches and push each other out.
+
+use std::ptr::NonNull;
+
+use super::bin::Bin;
+
+/// Bytes in a span.
+pub(super) const SPAN: usize = if cfg!(miri) { 16 << 10 } else { 64 << 10 };
+
+/// How many places a header can have.
+const COLOURS: usize = 16;
+
+/// A span's own data. Fields below `size` are guarded by the bin's latch (invariant 3).
+#[repr(C, align(64))]
+pub(super) struct Span {
+    /// The bin that holds the span (invariant 2).
+    pub(super) bin: *const Bin,
+    /// Bytes per object (invariant 2).
+    pub(super) size: u32,
+    /// Objects that users own.
+    pub(super) used: u32,
+    /// Offset of the first object in the free list, from the span's base; 0 if there is none. A free
+    /// object begins with the offset of the next.
+    free: u32,
+    /// Offset of the first object never handed out.
+    fresh: u32,
+    /// Neighbours in the bin's list.
+    pub(super) prev: *mut Span,
+    /// See `prev`.
+    pub(super) next: *mut Span,
+}
+
+const _: () = assert!(size_of::<Span>() == 64);
+
+/// The base address of the span around `address`.
+#[inline(always)]
+pub(super) fn base_of(address: usize) -> usize {
+    address & !(SPAN - 1)
+}
+
+/// The address of the header of the span around `address`.
+#[inline(always)]
+fn header_address(address: usize) -> usize {
+    let base = base_of(address);
+    let number = base / SPAN;
+    base + ((number ^ (number / 32)) % COLOURS) * size_of::<Span>()
+}
+
+/// The header of the span that holds the object at `object`.
+///
+/// Only a pointer is made here; reading through it asks for a live span (invariant 6).
+#[inline(always)]
+pub(super) fn span_of(object: NonNull<u8>) -> *mut Span {
+    std::ptr::with_exposed_provenance_mut(header_address(object.addr().get()))
+}
+
+impl Span {
+    /// Makes the memory at `base` a span of objects of `size` bytes for `bin`.
+    ///
+    /// # Safety
+    /// `base` is a span of a mapped region that belongs to the calling thread alone.
+    pub(super) unsafe fn init(base: NonNull<u8>, bin: *const Bin, size: u32) -> *mut Span {
+        let span = span_of(base);
+        let first = header_address(base.addr().get()) - base.addr().get() + size_of::<Span>();
+        // SAFETY: the header lies inside the span, is aligned to 64 as the span is, and is the caller's.
+        unsafe {
+            span.write(Span {
+                bin,
+                size,
+                used: 0,
+                free: 0,
+                fresh: first as u32,
+                prev: std::ptr::null_mut(),
+                next: std::ptr::null_mut(),
+            });
+        }
+        span
+    }
+
+    /// Whether no object is left to hand out.
+    #[inline(always)]
+    pub(super) fn is_full(&self) -> bool {
+        self.free == 0 && self.fresh as usize + self.size as usize > SPAN
+    }
+
+    /// Hands an object out.
+    ///
+    /// # Safety
+    /// The caller holds the bin's latch, and the span is not full.
+    #[inline(always)]
+    pub(super) unsafe fn take(span: *mut Span) -> NonNull<u8> {
+        // SAFETY: under the latch the header is the caller's (invariant 3).
+        let this = unsafe { &mut *span };
+        debug_assert!(!this.is_full());
+        let base = base_of(span.addr());
+        let offset = if this.free == 0 {
+            let offset = this.fresh;
+            this.fresh += this.size;
+            offset
+        } else {
+            let offset = this.free;
+            let link = std::ptr::with_exposed_provenance::<u32>(base + offset as usize);
+            // SAFETY: a free object begins with its link (invariant 5), and its pages are exposed (6).
+            this.free = unsafe { link.read() };
+            offset
+        };
+        this.used += 1;
+        let object = std::ptr::with_exposed_provenance_mut(base + offset as usize);
+        // SAFETY: an address inside a mapped region is not null.
+        unsafe { NonNull::new_unchecked(object) }
+    }
+
+    /// Takes an object back.
+    ///
+    /// # Safety
+    /// The caller holds the bin's latch; the object is one of this span's, and gives up its contents.
+    #[inline(always)]
+    pub(super) unsafe fn give(span: *mut Span, object: NonNull<u8>) {
+        // SAFETY: under the latch the header is the caller's (invariant 3).
+        let this = unsafe { &mut *span };
+        let address = object.addr().get();
+        let link = std::ptr::with_exposed_provenance_mut::<u32>(address);
+        // SAFETY: objects are at least 8 bytes long and aligned to 8 (invariant 5), and this one is free now.
+        unsafe { link.write(this.free) };
+        this.free = (address - base_of(address)) as u32;
+        this.used -= 1;
+    }
+}

@@ -1,0 +1,256 @@
+//! Tests of the arena: no overlap, alignment, exact accounting, memory that comes back, many threads.
+
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::mpsc;
+
+use proptest::prelude::*;
+
+use super::pages::REGION;
+use super::{Arena, Part};
+
+const PARTS: [Part; 4] = [Part::Nodes, Part::Keys, Part::Rows, Part::Retired];
+
+/// An object under test: filled with one byte, which must still be there when it is freed.
+struct Object {
+    pointer: NonNull<u8>,
+    size: usize,
+    part: Part,
+    fill: u8,
+}
+
+// SAFETY: an object is memory of its owner alone.
+unsafe impl Send for Object {}
+
+impl Object {
+    fn new(arena: &Arena, size: usize, part: Part, fill: u8) -> Self {
+        let pointer = arena.alloc(size, part);
+        // SAFETY: `alloc` gave `size` bytes.
+        unsafe { pointer.write_bytes(fill, size) };
+        Self { pointer, size, part, fill }
+    }
+
+    fn free(self) {
+        // SAFETY: allocated and filled in `new`; freed once, because `self` is taken.
+        unsafe {
+            let bytes = std::slice::from_raw_parts(self.pointer.as_ptr(), self.size);
+            assert!(
+                bytes.iter().all(|&byte| byte == self.fill),
+                "an object of {} was overwritten",
+                self.size
+            );
+            Arena::free(self.pointer, self.size, self.part);
+        }
+    }
+}
+
+fn assert_empty(arena: &Arena) {
+    for part in PARTS {
+        assert_eq!(arena.live(part), 0, "{part:?}");
+    }
+    assert_eq!(arena.taken(), 0);
+    assert!(arena.reserved() <= REGION, "{} bytes kept", arena.reserved());
+}
+
+#[test]
+fn alignment_follows_the_size() {
+    let arena = Arena::new();
+    let mut objects = Vec::new();
+    for size in (1..=9000).step_by(if cfg!(miri) { 61 } else { 1 }) {
+        let object = Object::new(&arena, size, Part::Rows, size as u8);
+        let address = object.pointer.addr().get();
+        let wanted = (1 << size.next_multiple_of(8).trailing_zeros()).min(64);
+        assert_eq!(address % wanted, 0, "size {size}");
+        objects.push(object);
+    }
+    objects.into_iter().for_each(Object::free);
+    assert_empty(&arena);
+}
+
+#[test]
+fn memory_is_used_again_and_comes_back() {
+    let arena = Arena::new();
+    let count = if cfg!(miri) { 400 } else { 40_000 };
+    let mut reserved = 0;
+    for round in 0..3u8 {
+        let objects: Vec<_> = (0..count).map(|_| Object::new(&arena, 320, Part::Nodes, round)).collect();
+        assert_eq!(arena.live(Part::Nodes), count * 320);
+        assert!(arena.reserved() >= arena.live(Part::Nodes));
+        assert!(arena.reserved() < arena.live(Part::Nodes) * 11 / 10 + 2 * REGION, "{arena:?}");
+        assert!(round == 0 || arena.reserved() == reserved, "the arena grew in round {round}");
+        reserved = arena.reserved();
+        objects.into_iter().for_each(Object::free);
+        assert_empty(&arena);
+    }
+}
+
+#[test]
+fn one_free_slot_per_span_is_found() {
+    let arena = Arena::new();
+    let count = if cfg!(miri) { 500 } else { 20_000 };
+    let mut objects: Vec<_> = (0..count).map(|_| Object::new(&arena, 128, Part::Nodes, 1)).collect();
+    let taken = arena.taken();
+    for step in 0..count / 100 {
+        objects.swap_remove(step * 7 % objects.len()).free();
+    }
+    while objects.len() < count {
+        objects.push(Object::new(&arena, 128, Part::Nodes, 2));
+    }
+    assert_eq!(arena.taken(), taken, "freed slots were not used again");
+    objects.into_iter().for_each(Object::free);
+    assert_empty(&arena);
+}
+
+#[test]
+fn parts_are_counted_apart_and_can_change() {
+    let arena = Arena::new();
+    let node = Object::new(&arena, 250, Part::Nodes, 1);
+    let mut large = Object::new(&arena, 100_000, Part::Keys, 2);
+    assert_eq!(arena.live(Part::Nodes), 256);
+    assert_eq!(arena.live(Part::Keys), Arena::rounded(100_000));
+    assert!((100_000..100_200).contains(&arena.live(Part::Keys)));
+    // SAFETY: both are live and counted as said.
+    unsafe {
+        Arena::recount(node.pointer, 250, Part::Nodes, Part::Rows);
+        Arena::recount(large.pointer, 100_000, Part::Keys, Part::Retired);
+    }
+    large.part = Part::Retired;
+    assert_eq!((arena.live(Part::Nodes), arena.live(Part::Rows)), (0, 256));
+    assert_eq!(arena.live(Part::Keys), 0);
+    Object { part: Part::Rows, ..node }.free();
+    large.free();
+    assert_empty(&arena);
+}
+
+#[test]
+fn objects_outlive_the_arena() {
+    let arena = Arena::new();
+    let objects: Vec<_> = [8, 64, 1000, 8192, 20_000]
+        .into_iter()
+        .map(|size| Object::new(&arena, size, Part::Rows, 9))
+        .collect();
+    drop(arena);
+    objects.into_iter().for_each(Object::free);
+}
+
+#[test]
+fn discard_takes_all() {
+    let arena = Arena::new();
+    let other = arena.clone();
+    for size in 1..300 {
+        let _ = Object::new(&arena, size * 40, Part::Rows, 9);
+    }
+    // SAFETY: no object is used again, and the other handle only drops.
+    unsafe { arena.discard() };
+    drop(other);
+}
+
+#[test]
+#[should_panic(expected = "freed as 64 bytes, allocated as 128")]
+fn a_wrong_size_is_noticed() {
+    let arena = Arena::new();
+    let object = arena.alloc(128, Part::Rows);
+    // SAFETY: the object is live; the wrong size is what the test is about, and panics.
+    unsafe { Arena::free(object, 64, Part::Rows) };
+}
+
+/// Each thread allocates, keeps some, frees some, and sends the rest to its neighbour, which frees them.
+#[test]
+fn threads_free_what_others_allocated() {
+    let (threads, rounds) = if cfg!(miri) { (3, 60) } else { (4, 30_000) };
+    let arena = Arena::new();
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::channel::<Object>()).unzip();
+    let inboxes: Vec<_> = std::thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for (number, inbox) in receivers.into_iter().enumerate() {
+            let outbox = senders[(number + 1) % threads].clone();
+            let arena = &arena;
+            workers.push(scope.spawn(move || {
+                let mut kept = Vec::new();
+                let mut random = 0x9E37_79B9_7F4A_7C15u64.wrapping_mul(number as u64 + 1);
+                for _ in 0..rounds {
+                    random ^= random << 13;
+                    random ^= random >> 7;
+                    random ^= random << 17;
+                    let size =
+                        if random.is_multiple_of(199) { 10_000 } else { (random >> 32) % 400 } as usize;
+                    let object = Object::new(arena, size, PARTS[random as usize % 4], random as u8);
+                    match (random >> 8) % 3 {
+                        0 => kept.push(object),
+                        1 => outbox.send(object).expect("the neighbour still receives"),
+                        _ => object.free(),
+                    }
+                    if kept.len() > 500 {
+                        kept.swap_remove((random >> 16) as usize % 500).free();
+                    }
+                    inbox.try_iter().take(2).for_each(Object::free);
+                }
+                kept.into_iter().for_each(Object::free);
+                inbox
+            }));
+        }
+        workers.into_iter().map(|worker| worker.join().expect("no worker panics")).collect()
+    });
+    inboxes.iter().flat_map(mpsc::Receiver::try_iter).for_each(Object::free);
+    assert_empty(&arena);
+}
+
+/// Two threads free the very last objects of an arena whose handle is gone.
+#[test]
+fn the_last_free_frees_the_heap_once() {
+    for _ in 0..if cfg!(miri) { 20 } else { 500 } {
+        let arena = Arena::new();
+        let mut halves = [Vec::new(), Vec::new()];
+        for index in 0..64 {
+            halves[index % 2].push(Object::new(&arena, 40, Part::Keys, index as u8));
+        }
+        std::thread::scope(|scope| {
+            for half in halves {
+                scope.spawn(move || half.into_iter().for_each(Object::free));
+            }
+            drop(arena);
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 200 }, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    /// Against a model: ranges never overlap, contents stay, and the accounting is exact at each step.
+    #[test]
+    fn behaves_like_its_model(steps in proptest::collection::vec((0usize..12_000, 0usize..4, any::<u16>(), any::<bool>()), 1..200)) {
+        let arena = Arena::new();
+        let mut live: BTreeMap<usize, Object> = BTreeMap::new();
+        let mut bytes = [0usize; 4];
+        for (size, part, pick, frees) in steps {
+            // Sizes crowd at the small end, so that spans fill.
+            let size = if pick % 8 == 0 { size } else { size / 40 };
+            if frees && !live.is_empty() {
+                let key = *live.keys().nth(pick as usize % live.len()).expect("not empty");
+                let object = live.remove(&key).expect("present");
+                bytes[object.part as usize] -= Arena::rounded(object.size);
+                object.free();
+            } else {
+                let object = Object::new(&arena, size, PARTS[part], pick as u8);
+                let start = object.pointer.addr().get();
+                if let Some((&before, other)) = live.range(..=start).next_back() {
+                    prop_assert!(before + other.size.max(1) <= start);
+                }
+                if let Some((&after, _)) = live.range(start..).next() {
+                    prop_assert!(start + size.max(1) <= after);
+                }
+                bytes[part] += Arena::rounded(size);
+                live.insert(start, object);
+            }
+            for part in PARTS {
+                prop_assert_eq!(arena.live(part), bytes[part as usize]);
+            }
+            prop_assert!(arena.taken() >= bytes.iter().sum::<usize>());
+            prop_assert!(arena.reserved() >= arena.taken());
+        }
+        live.into_values().for_each(Object::free);
+        assert_empty(&arena);
+    }
+}
