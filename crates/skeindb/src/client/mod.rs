@@ -1,0 +1,151 @@
+//! A small blocking client for SkeinDB, or for any server that speaks RESP.
+//!
+//! It does what the `skein` command and the tests need: calls, pipelines, and a connection split into its two
+//! directions. Applications will rather use the Redis client of their language.
+//!
+//! ```no_run
+//! use skeindb::client::{Client, Reply};
+//!
+//! let mut client = Client::connect("127.0.0.1:6380")?;
+//! assert_eq!(client.call(&[b"SET", b"goose", b"grey"])?, Reply::ok());
+//! assert_eq!(client.call(&[b"GET", b"goose"])?, Reply::Bulk(b"grey".to_vec()));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::io::{self, BufReader, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+mod reply;
+
+pub use reply::Reply;
+
+/// A connection.
+#[derive(Debug)]
+pub struct Client {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Client {
+    /// Connects to `address`.
+    ///
+    /// # Errors
+    /// No connection could be made.
+    pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        let input = stream.try_clone()?;
+        Ok(Self {
+            sender: Sender { stream, buffer: Vec::new() },
+            receiver: Receiver { input: BufReader::with_capacity(64 << 10, input) },
+        })
+    }
+
+    /// Limits how long a read or a write may wait; `None` waits for ever, which is the default.
+    ///
+    /// # Errors
+    /// The system refused the time.
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.sender.stream.set_read_timeout(timeout)?;
+        self.sender.stream.set_write_timeout(timeout)
+    }
+
+    /// Sends a command and reads its reply.
+    ///
+    /// # Errors
+    /// The connection failed. An error that the server answers is a [`Reply::Error`].
+    pub fn call(&mut self, command: &[&[u8]]) -> io::Result<Reply> {
+        self.sender.push(command);
+        self.sender.flush()?;
+        self.receiver.read()
+    }
+
+    /// Sends all commands at once, then reads all replies. The replies must fit into the buffers of the
+    /// connection; for more, [`split`](Self::split) it.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> io::Result<Vec<Reply>> {
+        for command in commands {
+            self.sender.push(command.as_ref());
+        }
+        self.sender.flush()?;
+        commands.iter().map(|_| self.receiver.read()).collect()
+    }
+
+    /// The two directions, for two threads.
+    pub fn split(self) -> (Sender, Receiver) {
+        (self.sender, self.receiver)
+    }
+}
+
+/// The sending direction of a connection.
+#[derive(Debug)]
+pub struct Sender {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Sender {
+    /// Adds a command to the buffer.
+    pub fn push<A: AsRef<[u8]>>(&mut self, command: &[A]) {
+        let mut number = command.len().to_string();
+        self.buffer.push(b'*');
+        self.buffer.extend_from_slice(number.as_bytes());
+        for argument in command {
+            let argument = argument.as_ref();
+            number = argument.len().to_string();
+            self.buffer.extend_from_slice(b"\r\n$");
+            self.buffer.extend_from_slice(number.as_bytes());
+            self.buffer.extend_from_slice(b"\r\n");
+            self.buffer.extend_from_slice(argument);
+        }
+        self.buffer.extend_from_slice(b"\r\n");
+    }
+
+    /// Adds bytes as they are, well-formed or not.
+    pub fn push_raw(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Bytes in the buffer.
+    pub fn buffered(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Sends what is in the buffer.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let result = self.stream.write_all(&self.buffer);
+        self.buffer.clear();
+        result
+    }
+
+    /// Tells the server that no more will be sent.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub fn close(&self) -> io::Result<()> {
+        self.stream.shutdown(std::net::Shutdown::Write)
+    }
+}
+
+/// The receiving direction of a connection.
+#[derive(Debug)]
+pub struct Receiver {
+    input: BufReader<TcpStream>,
+}
+
+impl Receiver {
+    /// Reads one reply.
+    ///
+    /// # Errors
+    /// The connection failed or ended, or what came is not RESP.
+    pub fn read(&mut self) -> io::Result<Reply> {
+        reply::read(&mut self.input)
+    }
+}
+

@@ -1,0 +1,294 @@
+//! Replies: RESP2 and RESP3, read from any buffered input.
+
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+/// Nesting beyond this is refused: no server sends it, and reading is recursive.
+const MAX_DEPTH: usize = 32;
+/// The longest line of a reply, in bytes: an error text or a number.
+const MAX_LINE: u64 = 64 << 10;
+/// The longest string of a reply, in bytes.
+const MAX_BULK: usize = 1 << 30;
+
+/// What a server answered.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// A short text, such as `OK`.
+    Simple(String),
+    /// An error, with its code word: `ERR …`.
+    Error(String),
+    /// A number.
+    Integer(i64),
+    /// A byte string.
+    Bulk(Vec<u8>),
+    /// Nothing: RESP2's null string or null array, or RESP3's null.
+    Null,
+    /// A list; also RESP3's sets and pushes.
+    Array(Vec<Reply>),
+    /// RESP3's map.
+    Map(Vec<(Reply, Reply)>),
+    /// RESP3's boolean.
+    Boolean(bool),
+    /// RESP3's double or big number, as text.
+    Number(String),
+}
+
+impl Reply {
+    /// The reply `OK`.
+    pub fn ok() -> Self {
+        Self::Simple("OK".to_owned())
+    }
+
+    /// The bytes of a string.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Bulk(bytes) => Some(bytes),
+            Self::Simple(text) => Some(text.as_bytes()),
+            _ => None,
+        }
+    }
+
+    /// The items of a list.
+    pub fn into_array(self) -> Option<Vec<Reply>> {
+        match self {
+            Self::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+}
+
+/// As `redis-cli` shows it.
+impl fmt::Display for Reply {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(self, 0, out)
+    }
+}
+
+fn show(reply: &Reply, indent: usize, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match reply {
+        Reply::Simple(text) => write!(out, "{text}"),
+        Reply::Error(text) => write!(out, "(error) {text}"),
+        Reply::Integer(number) => write!(out, "(integer) {number}"),
+        Reply::Bulk(bytes) => write!(out, "\"{}\"", escape(bytes)),
+        Reply::Null => write!(out, "(nil)"),
+        Reply::Boolean(value) => write!(out, "({value})"),
+        Reply::Number(text) => write!(out, "(double) {text}"),
+        Reply::Array(items) if items.is_empty() => write!(out, "(empty array)"),
+        Reply::Map(pairs) if pairs.is_empty() => write!(out, "(empty hash)"),
+        Reply::Array(items) => {
+            let width = items.len().to_string().len();
+            items.iter().enumerate().try_for_each(|(at, item)| {
+                line_start(at, indent, out)?;
+                write!(out, "{:>width$}) ", at + 1)?;
+                show(item, indent + width + 2, out)
+            })
+        }
+        Reply::Map(pairs) => {
+            let width = pairs.len().to_string().len();
+            pairs.iter().enumerate().try_for_each(|(at, (name, value))| {
+                line_start(at, indent, out)?;
+                write!(out, "{:>width$}# ", at + 1)?;
+                show(name, indent + width + 2, out)?;
+                write!(out, " => ")?;
+                show(value, indent + width + 2, out)
+            })
+        }
+    }
+}
+
+/// The first item of a list stands on the line where the list began.
+fn line_start(at: usize, indent: usize, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if at == 0 { Ok(()) } else { write!(out, "\n{:indent$}", "") }
+}
+
+/// Printable ASCII as it is; quotes, backslashes and the rest as `redis-cli` escapes them.
+fn escape(bytes: &[u8]) -> String {
+    use fmt::Write;
+
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        let done = match byte {
+            b'"' => text.write_str("\\\""),
+            b'\\' => text.write_str("\\\\"),
+            b'\n' => text.write_str("\\n"),
+            b'\r' => text.write_str("\\r"),
+            b'\t' => text.write_str("\\t"),
+            7 => text.write_str("\\a"),
+            8 => text.write_str("\\b"),
+            b' '..=b'~' => text.write_char(char::from(byte)),
+            _ => write!(text, "\\x{byte:02x}"),
+        };
+        debug_assert!(done.is_ok(), "writing to a string cannot fail");
+    }
+    text
+}
+
+/// Reads one reply.
+///
+/// # Errors
+/// The input failed, ended, or is not RESP.
+pub fn read(input: &mut impl BufRead) -> io::Result<Reply> {
+    read_nested(input, 0)
+}
+
+fn read_nested(input: &mut impl BufRead, depth: usize) -> io::Result<Reply> {
+    if depth > MAX_DEPTH {
+        return Err(malformed(format!("a reply nested deeper than {MAX_DEPTH}")));
+    }
+    let line = read_line(input)?;
+    let Some((&kind, text)) = line.split_first() else {
+        return Err(malformed("an empty line".to_owned()));
+    };
+    let text = std::str::from_utf8(text).map_err(|_| malformed("a line that is not UTF-8".to_owned()))?;
+    Ok(match kind {
+        b'+' => Reply::Simple(text.to_owned()),
+        b'-' => Reply::Error(text.to_owned()),
+        b':' => Reply::Integer(number(text)?),
+        b'_' => Reply::Null,
+        b'#' => Reply::Boolean(text == "t"),
+        b',' | b'(' => Reply::Number(text.to_owned()),
+        b'$' | b'=' | b'!' => match length(text)? {
+            None => Reply::Null,
+            Some(len) => bulk(kind, read_bulk(input, len)?),
+        },
+        b'*' | b'~' | b'>' => match length(text)? {
+            None => Reply::Null,
+            Some(count) => Reply::Array(read_items(input, count, depth)?),
+        },
+        b'%' => {
+            let count = length(text)?.unwrap_or(0);
+            let mut pairs = Vec::new();
+            for _ in 0..count {
+                pairs.push((read_nested(input, depth + 1)?, read_nested(input, depth + 1)?));
+            }
+            Reply::Map(pairs)
+        }
+        other => return Err(malformed(format!("a reply that begins with '{}'", other.escape_ascii()))),
+    })
+}
+
+fn read_items(input: &mut impl BufRead, count: usize, depth: usize) -> io::Result<Vec<Reply>> {
+    // Not reserved by the server's word: a false count must not take memory.
+    let mut items = Vec::with_capacity(count.min(1 << 12));
+    for _ in 0..count {
+        items.push(read_nested(input, depth + 1)?);
+    }
+    Ok(items)
+}
+
+/// A string's reply: `!` is an error of any length, `=` a text that opens with its kind, `txt:`.
+fn bulk(kind: u8, bytes: Vec<u8>) -> Reply {
+    match kind {
+        b'!' => Reply::Error(String::from_utf8_lossy(&bytes).into_owned()),
+        b'=' => Reply::Bulk(bytes.get(4..).unwrap_or_default().to_vec()),
+        _ => Reply::Bulk(bytes),
+    }
+}
+
+fn read_bulk(input: &mut impl BufRead, len: usize) -> io::Result<Vec<u8>> {
+    if len > MAX_BULK {
+        return Err(malformed(format!("a string of {len} bytes; the limit is {MAX_BULK}")));
+    }
+    let mut bytes = Vec::with_capacity(len.min(1 << 20));
+    input.take(len as u64 + 2).read_to_end(&mut bytes)?;
+    if bytes.len() < len + 2 {
+        return Err(ended());
+    }
+    if &bytes[len..] != b"\r\n" {
+        return Err(malformed("a string without its line end".to_owned()));
+    }
+    bytes.truncate(len);
+    Ok(bytes)
+}
+
+fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    input.take(MAX_LINE).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Err(ended());
+    }
+    if !line.ends_with(b"\r\n") {
+        return Err(malformed("a line that does not end".to_owned()));
+    }
+    line.truncate(line.len() - 2);
+    Ok(line)
+}
+
+fn number(text: &str) -> io::Result<i64> {
+    text.parse().map_err(|_| malformed(format!("{text:?} in place of a number")))
+}
+
+/// A length; -1 is RESP2's null.
+fn length(text: &str) -> io::Result<Option<usize>> {
+    match number(text)? {
+        -1 => Ok(None),
+        len => usize::try_from(len).map(Some).map_err(|_| malformed(format!("the length {len}"))),
+    }
+}
+
+fn ended() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")
+}
+
+fn malformed(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the server sent {what}; is it a SkeinDB server?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(mut text: &[u8]) -> io::Result<Reply> {
+        read(&mut text)
+    }
+
+    #[test]
+    fn resp2() {
+        assert_eq!(parse(b"+OK\r\n").unwrap(), Reply::ok());
+        assert_eq!(parse(b"-ERR no\r\n").unwrap(), Reply::Error("ERR no".to_owned()));
+        assert_eq!(parse(b":-7\r\n").unwrap(), Reply::Integer(-7));
+        assert_eq!(parse(b"$4\r\na\r\nb\r\n").unwrap(), Reply::Bulk(b"a\r\nb".to_vec()));
+        assert_eq!(parse(b"$-1\r\n").unwrap(), Reply::Null);
+        assert_eq!(parse(b"*-1\r\n").unwrap(), Reply::Null);
+        let nested = Reply::Array(vec![Reply::Integer(1), Reply::Array(vec![Reply::Null])]);
+        assert_eq!(parse(b"*2\r\n:1\r\n*1\r\n$-1\r\n").unwrap(), nested);
+    }
+
+    #[test]
+    fn resp3() {
+        assert_eq!(parse(b"_\r\n").unwrap(), Reply::Null);
+        assert_eq!(parse(b"#t\r\n").unwrap(), Reply::Boolean(true));
+        assert_eq!(parse(b",1.5\r\n").unwrap(), Reply::Number("1.5".to_owned()));
+        assert_eq!(parse(b"=7\r\ntxt:abc\r\n").unwrap(), Reply::Bulk(b"abc".to_vec()));
+        assert_eq!(parse(b"!5\r\nERR x\r\n").unwrap(), Reply::Error("ERR x".to_owned()));
+        let map = Reply::Map(vec![(Reply::Simple("k".to_owned()), Reply::Integer(1))]);
+        assert_eq!(parse(b"%1\r\n+k\r\n:1\r\n").unwrap(), map);
+    }
+
+    #[test]
+    fn what_is_not_resp_is_an_error() {
+        let deep = b"*1\r\n".repeat(100);
+        let cases: [&[u8]; 10] = [
+            b"",
+            b"+OK",
+            b"HTTP/1.1 400\r\n",
+            b"$x\r\n",
+            b"$-2\r\n",
+            b"$5\r\nab\r\n",
+            b"$2\r\nabcd\r\n",
+            b"$9999999999\r\n",
+            b"*9999999999\r\n",
+            &deep,
+        ];
+        for case in cases {
+            assert!(parse(case).is_err(), "{:?} was taken", case.escape_ascii().to_string());
+        }
+    }
+
+    #[test]
+    fn shown_as_redis_cli_does() {
+        let inner = Reply::Array(vec![Reply::Bulk(b"a\"\x01".to_vec()), Reply::Integer(1)]);
+        let outer = Reply::Array(vec![inner, Reply::Null]);
+        assert_eq!(outer.to_string(), "1) 1) \"a\\\"\\x01\"\n   2) (integer) 1\n2) (nil)");
+    }
+}

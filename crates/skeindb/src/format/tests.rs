@@ -1,0 +1,130 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn options(format: Format) -> ReadOptions {
+    ReadOptions { format, line_value: LineValue::Number, raw: false, header: false }
+}
+
+fn read_all(text: &[u8], options: ReadOptions) -> Vec<Result<Record, BadLine>> {
+    // A tiny buffer, so that lines cross its ends.
+    let mut reader = Reader::new(io::BufReader::with_capacity(3, text), options);
+    std::iter::from_fn(|| reader.next().expect("memory reads")).collect()
+}
+
+fn value(line: u64, key: &str, value: &str) -> Result<Record, BadLine> {
+    Ok(Record { line, key: key.into(), body: Body::Value(value.into()) })
+}
+
+fn bad(result: &Result<Record, BadLine>, line: u64, why: &str) {
+    let bad = result.as_ref().expect_err("should be refused");
+    assert_eq!(bad.line, line);
+    assert!(bad.why.contains(why), "{:?} does not say {why:?}", bad.why);
+}
+
+#[test]
+fn lines_number_their_keys() {
+    let read = read_all(b"b\na\\t\r\n\nlast", options(Format::Lines));
+    assert_eq!(read, [value(1, "b", "1"), value(2, "a\\t\r", "2"), value(3, "", "3"), value(4, "last", "4")]);
+}
+
+#[test]
+fn lines_can_give_other_values() {
+    let mut options = options(Format::Lines);
+    options.line_value = LineValue::Key;
+    assert_eq!(read_all(b"k\n", options), [value(1, "k", "k")]);
+    options.line_value = LineValue::Empty;
+    assert_eq!(read_all(b"k\n", options), [value(1, "k", "")]);
+}
+
+#[test]
+fn tsv_escapes_and_refuses() {
+    let read = read_all(b"a\\tb\tv\\\\\\n\nx\\y\tv\nonly\nk\tv\\\nw\tv\r\na\tb\tc\td\n", options(Format::Tsv));
+    assert_eq!(read[0], value(1, "a\tb", "v\\\n"));
+    bad(&read[1], 2, "unknown escape \\y");
+    bad(&read[2], 3, "a key without a value");
+    bad(&read[3], 4, "a backslash ends the field");
+    assert_eq!(read[4], value(5, "w", "v"));
+    bad(&read[5], 6, "4 fields");
+}
+
+#[test]
+fn tsv_raw_takes_backslashes() {
+    let raw = ReadOptions { raw: true, ..options(Format::Tsv) };
+    assert_eq!(read_all(b"C:\\temp\tv\n", raw), [value(1, "C:\\temp", "v")]);
+}
+
+#[test]
+fn csv_quotes_span_lines() {
+    let read = read_all(b"\"a,b\",\"say \"\"hi\"\"\nthere\"\r\nplain,v\r\n", options(Format::Csv));
+    assert_eq!(read, [value(1, "a,b", "say \"hi\"\nthere"), value(3, "plain", "v")]);
+}
+
+#[test]
+fn a_stray_csv_quote_spoils_only_its_line() {
+    let read = read_all(b"a\"b,v\n\"c\"d,v\ne,f\n\"open,v\ng,h\n", options(Format::Csv));
+    bad(&read[0], 1, "not quoted");
+    bad(&read[1], 2, "after a closing quote");
+    assert_eq!(read[2], value(3, "e", "f"));
+    bad(&read[3], 4, "never ends");
+    assert_eq!(read.len(), 4);
+}
+
+#[test]
+fn hex_refuses_odd_and_foreign_digits() {
+    let read = read_all(b"00fF\t\n\t61\n616\t61\nxx\t61\n61 62\n", options(Format::Hex));
+    assert_eq!(read[0], Ok(Record { line: 1, key: vec![0, 255], body: Body::Value(vec![]) }));
+    assert_eq!(read[1], value(2, "", "a"));
+    bad(&read[2], 3, "3 hexadecimal digits");
+    bad(&read[3], 4, "'x' is not a hexadecimal digit");
+    assert_eq!(read[4], value(5, "a", "b"));
+}
+
+#[test]
+fn a_header_is_skipped_and_counted_as_a_line() {
+    let header = ReadOptions { header: true, ..options(Format::Csv) };
+    assert_eq!(read_all(b"key,value\na,b\n", header), [value(2, "a", "b")]);
+    assert_eq!(read_all(b"", header), []);
+}
+
+#[test]
+fn lines_cannot_hold_a_newline() {
+    let mut out = Vec::new();
+    assert!(!write(&mut out, Format::Lines, b"a\nb", &Body::Value(vec![])).unwrap());
+    assert!(out.is_empty());
+}
+
+/// Bytes that lean towards those which the formats treat specially.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let special = prop::sample::select(b"\t\n\r\\\",\0\xff a".to_vec());
+    prop::collection::vec(prop_oneof![special, any::<u8>()], 0..12)
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(
+        rows in prop::collection::vec(
+            (
+                bytes(),
+                prop_oneof![
+                    bytes().prop_map(Body::Value),
+                    prop::collection::vec((bytes(), bytes()), 1..4).prop_map(Body::Columns),
+                ],
+            ),
+            0..6,
+        )
+    ) {
+        for format in [Format::Tsv, Format::Csv, Format::Hex] {
+            let mut text = Vec::new();
+            for (key, body) in &rows {
+                prop_assert!(write(&mut text, format, key, body).unwrap());
+            }
+            let read: Vec<_> = read_all(&text, options(format))
+                .into_iter()
+                .map(|record| record.map(|record| (record.key, record.body)))
+                .collect();
+            let expected: Vec<_> = rows.iter().cloned().map(Ok).collect();
+            prop_assert_eq!(read, expected, "as {:?}", format);
+        }
+    }
+}
