@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::exit::{EXIT_CODES, Exit, Failure};
+use crate::exit::{EXIT_CODES, Failure};
 
+mod bounds;
 mod commands;
 mod exit;
 mod format;
@@ -40,10 +41,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Serve(commands::serve::Args),
     Load(commands::load::Args),
     Dump(commands::dump::Args),
-    Check(commands::check::Args),
     Stats(commands::stats::Args),
 }
 
@@ -78,10 +77,8 @@ fn main() -> ExitCode {
         .with_target(false)
         .init();
     let result = match &cli.command {
-        Command::Serve(args) => commands::serve::run(args),
         Command::Load(args) => commands::load::run(args),
         Command::Dump(args) => commands::dump::run(args),
-        Command::Check(args) => commands::check::run(args),
         Command::Stats(args) => commands::stats::run(args),
     };
     match result {
@@ -98,6 +95,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::exit::Exit;
 
     #[test]
     fn arguments_are_consistent() {

@@ -16,7 +16,8 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         "t" | "tb" => 1 << 40,
         _ => return Err(format!("unknown unit {unit:?}; use b, k, m, g or t, as in 64m")),
     };
-    let number: u64 = number.parse().map_err(|_| "not a size; use a number and a unit, as in 64m".to_owned())?;
+    let number: u64 =
+        number.parse().map_err(|_| "not a size; use a number and a unit, as in 64m".to_owned())?;
     number.checked_mul(factor).ok_or_else(|| "larger than 2^64 bytes".to_owned())
 }
 
@@ -79,7 +80,7 @@ mod tests {
     fn durations() {
         assert_eq!(parse_duration("200ms"), Ok(Duration::from_millis(200)));
         assert_eq!(parse_duration("30"), Ok(Duration::from_secs(30)));
-        assert_eq!(parse_duration("10m"), Ok(Duration::from_secs(600)));
+        assert_eq!(parse_duration("10m"), Ok(Duration::from_mins(10)));
         for bad in ["", "ms", "1d", "9999999999999999999h"] {
             assert!(parse_duration(bad).is_err(), "{bad:?} was taken");
         }

@@ -148,4 +148,3 @@ impl Receiver {
         reply::read(&mut self.input)
     }
 }
-

@@ -137,9 +137,9 @@ fn read_nested(input: &mut impl BufRead, depth: usize) -> io::Result<Reply> {
     }
     let line = read_line(input)?;
     let Some((&kind, text)) = line.split_first() else {
-        return Err(malformed("an empty line".to_owned()));
+        return Err(malformed("an empty line"));
     };
-    let text = std::str::from_utf8(text).map_err(|_| malformed("a line that is not UTF-8".to_owned()))?;
+    let text = std::str::from_utf8(text).map_err(|_| malformed("a line that is not UTF-8"))?;
     Ok(match kind {
         b'+' => Reply::Simple(text.to_owned()),
         b'-' => Reply::Error(text.to_owned()),
@@ -195,7 +195,7 @@ fn read_bulk(input: &mut impl BufRead, len: usize) -> io::Result<Vec<u8>> {
         return Err(ended());
     }
     if &bytes[len..] != b"\r\n" {
-        return Err(malformed("a string without its line end".to_owned()));
+        return Err(malformed("a string without its line end"));
     }
     bytes.truncate(len);
     Ok(bytes)
@@ -208,7 +208,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
         return Err(ended());
     }
     if !line.ends_with(b"\r\n") {
-        return Err(malformed("a line that does not end".to_owned()));
+        return Err(malformed("a line that does not end"));
     }
     line.truncate(line.len() - 2);
     Ok(line)
@@ -230,7 +230,7 @@ fn ended() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")
 }
 
-fn malformed(what: String) -> io::Error {
+fn malformed(what: impl fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the server sent {what}; is it a SkeinDB server?"))
 }
 

@@ -93,7 +93,9 @@ fn plain_field(text: &[u8]) -> Result<Split<'_>, String> {
     let comma = text.iter().position(|&byte| byte == b',');
     let field = &text[..comma.unwrap_or(text.len())];
     if field.contains(&b'"') {
-        return Err("a quote inside a field that is not quoted; quote the field and double the quote".to_owned());
+        return Err(
+            "a quote inside a field that is not quoted; quote the field and double the quote".to_owned()
+        );
     }
     Ok((field.to_vec(), comma.map(|at| &text[at + 1..])))
 }

@@ -156,7 +156,7 @@ impl<R: BufRead> Reader<R> {
 /// # Errors
 /// The output could not be written.
 pub fn write(out: &mut impl Write, format: Format, key: &[u8], body: &Body) -> io::Result<bool> {
-    let (field, separator): (fn(&[u8], &mut Vec<u8>), u8) = match format {
+    let (field, separator): (FieldWriter, u8) = match format {
         Format::Lines => return lines::write(out, key),
         Format::Tsv => (tsv::write_field, b'\t'),
         Format::Csv => (csv::write_field, b','),
@@ -178,6 +178,9 @@ pub fn write(out: &mut impl Write, format: Format, key: &[u8], body: &Body) -> i
     text.push(b'\n');
     out.write_all(&text).map(|()| true)
 }
+
+/// Appends a field to the text of a record.
+type FieldWriter = fn(&[u8], &mut Vec<u8>);
 
 fn from_fields(line: u64, fields: Vec<Vec<u8>>) -> Result<Record, String> {
     let count = fields.len();

@@ -12,6 +12,7 @@ fn read_all(text: &[u8], options: ReadOptions) -> Vec<Result<Record, BadLine>> {
     std::iter::from_fn(|| reader.next().expect("memory reads")).collect()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as the reader gives it")]
 fn value(line: u64, key: &str, value: &str) -> Result<Record, BadLine> {
     Ok(Record { line, key: key.into(), body: Body::Value(value.into()) })
 }
@@ -39,7 +40,8 @@ fn lines_can_give_other_values() {
 
 #[test]
 fn tsv_escapes_and_refuses() {
-    let read = read_all(b"a\\tb\tv\\\\\\n\nx\\y\tv\nonly\nk\tv\\\nw\tv\r\na\tb\tc\td\n", options(Format::Tsv));
+    let read =
+        read_all(b"a\\tb\tv\\\\\\n\nx\\y\tv\nonly\nk\tv\\\nw\tv\r\na\tb\tc\td\n", options(Format::Tsv));
     assert_eq!(read[0], value(1, "a\tb", "v\\\n"));
     bad(&read[1], 2, "unknown escape \\y");
     bad(&read[2], 3, "a key without a value");

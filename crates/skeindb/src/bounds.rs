@@ -1,0 +1,97 @@
+//! Bounds of a range of keys, written as for ZRANGEBYLEX: `[k` with, `(k` without, `-` the first, `+` the last.
+
+use std::ffi::OsString;
+use std::ops::Bound;
+use std::os::unix::ffi::OsStrExt;
+
+/// Two bounds.
+pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// The range between two arguments, or under a prefix.
+///
+/// # Errors
+/// A text that says what a bound looks like.
+pub fn range(
+    min: Option<&OsString>,
+    max: Option<&OsString>,
+    prefix: Option<&OsString>,
+) -> Result<Range, String> {
+    if let Some(prefix) = prefix {
+        return Ok(under(prefix.as_bytes()));
+    }
+    let bound = |text: Option<&OsString>, open: &[u8], name: &str| {
+        match text.map(|text| text.as_bytes()) {
+        None => Ok(Bound::Unbounded),
+        Some(text) => parse(text, open).ok_or_else(|| {
+            let text = text.escape_ascii();
+            format!("--{name} {text} is not a bound; write [key to include it, (key to leave it out, - or + for no bound")
+        }),
+    }
+    };
+    Ok((bound(min, b"-", "min")?, bound(max, b"+", "max")?))
+}
+
+fn parse(text: &[u8], open: &[u8]) -> Option<Bound<Vec<u8>>> {
+    match text.split_first()? {
+        (b'[', key) => Some(Bound::Included(key.to_vec())),
+        (b'(', key) => Some(Bound::Excluded(key.to_vec())),
+        _ if text == open => Some(Bound::Unbounded),
+        _ => None,
+    }
+}
+
+/// All keys that begin with `prefix`.
+pub fn under(prefix: &[u8]) -> Range {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return (Bound::Included(prefix.to_vec()), Bound::Excluded(end));
+        }
+    }
+    (Bound::Included(prefix.to_vec()), Bound::Unbounded)
+}
+
+/// A bound as the server's commands take it.
+pub fn argument(bound: &Bound<Vec<u8>>, unbounded: &[u8]) -> Vec<u8> {
+    match bound {
+        Bound::Included(key) => [b"[", key.as_slice()].concat(),
+        Bound::Excluded(key) => [b"(", key.as_slice()].concat(),
+        Bound::Unbounded => unbounded.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn os(text: &str) -> OsString {
+        text.into()
+    }
+
+    #[test]
+    fn bounds() {
+        let (min, max) = range(Some(&os("[a")), Some(&os("(b")), None).unwrap();
+        assert_eq!(min, Bound::Included(b"a".to_vec()));
+        assert_eq!(max, Bound::Excluded(b"b".to_vec()));
+        assert_eq!(range(Some(&os("-")), Some(&os("+")), None), Ok((Bound::Unbounded, Bound::Unbounded)));
+        assert_eq!(range(Some(&os("[")), None, None).unwrap().0, Bound::Included(Vec::new()));
+        for bad in ["a", "", "+"] {
+            assert!(range(Some(&os(bad)), None, None).unwrap_err().contains("[key to include"));
+        }
+    }
+
+    #[test]
+    fn prefixes() {
+        assert_eq!(under(b"a\xff"), (Bound::Included(b"a\xff".to_vec()), Bound::Excluded(b"b".to_vec())));
+        assert_eq!(under(b"\xff"), (Bound::Included(b"\xff".to_vec()), Bound::Unbounded));
+        assert_eq!(under(b""), (Bound::Included(Vec::new()), Bound::Unbounded));
+    }
+
+    #[test]
+    fn arguments() {
+        assert_eq!(argument(&Bound::Included(b"k".to_vec()), b"-"), b"[k");
+        assert_eq!(argument(&Bound::Excluded(b"k".to_vec()), b"-"), b"(k");
+        assert_eq!(argument(&Bound::Unbounded, b"+"), b"+");
+    }
+}

@@ -1,0 +1,157 @@
+//! `skein load`: text into a server or a data folder.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use crate::exit::{Exit, Failure};
+use crate::format::{Format, LineValue, ReadOptions, Reader, Record};
+use crate::progress::{self, Progress};
+use crate::target::{self, DEFAULT_ADDRESS, DurabilityArg};
+
+mod folder;
+mod report;
+mod server;
+
+use report::Report;
+
+const EXAMPLES: &str = "\
+Formats:
+  lines  one key per line; its value is the line's number (see --value)
+  tsv    key, tab, value; \\t \\n \\r and \\\\ stand for tab, newline, carriage return and backslash
+  csv    key, comma, value; fields may be quoted
+  hex    key, tab, value, in hexadecimal
+In tsv, csv and hex, an odd number of fields from three up is a key with columns: key, name, value, name, value ...
+
+Examples:
+  skein load paths.txt                                    keys from a file, into the server at 127.0.0.1:6380
+  zcat table.tsv.gz | skein load - --format tsv           from standard input
+  skein load table.csv --format csv --header --data ./d   straight into a data folder that no server uses
+
+Exit code 4 says that all was read but some records were refused; each is named with its line.";
+
+/// Load keys and values from a text file.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The file; `-` is standard input.
+    file: PathBuf,
+    /// How the file is written.
+    #[arg(long, value_enum, default_value = "lines")]
+    format: Format,
+    /// What a key of `lines` gets as its value.
+    #[arg(long, value_enum, default_value = "number")]
+    value: LineValue,
+    /// Skip the first record, which names the fields.
+    #[arg(long)]
+    header: bool,
+    /// In tsv, take backslashes as they are.
+    #[arg(long)]
+    raw: bool,
+    /// The server to load into.
+    #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS, conflicts_with = "data")]
+    to: String,
+    /// The file with the server's password.
+    #[arg(long, value_name = "FILE", conflicts_with = "data")]
+    password_file: Option<PathBuf>,
+    /// The data folder to load into; it is made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Folders for the logs of the data folder, where they do not lie in it.
+    #[arg(long, value_name = "DIR", requires = "data")]
+    log_dir: Vec<PathBuf>,
+    /// The durability while loading into a data folder; at the end, all is on disk in any case.
+    #[arg(long, value_enum, default_value = "buffered", requires = "data")]
+    durability: DurabilityArg,
+    /// Records that are sent or written at once.
+    #[arg(long, value_name = "N", default_value = "512", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    batch: u32,
+    /// How many refused records to name on standard error; the rest are only counted.
+    #[arg(long, value_name = "N", default_value = "20")]
+    show_refused: u64,
+    /// No progress bar and no summary.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Where records go.
+trait Sink {
+    /// Takes a record. It counts as loaded or refused later, in the report.
+    fn put(&mut self, record: Record) -> Result<(), Failure>;
+    /// Sends what is held back, and waits until all is answered and durable as far as the target promises.
+    fn finish(self: Box<Self>) -> Result<(), Failure>;
+}
+
+/// Runs `skein load`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let (input, size) = open_input(&args.file)?;
+    let batch = args.batch as usize;
+    let mut progress = Progress::start(size, args.quiet);
+    let report = Report::new(progress.printer(), args.show_refused);
+    let mut sink: Box<dyn Sink> = if let Some(folder) = &args.data {
+        Box::new(folder::FolderSink::open(folder, &args.log_dir, args.durability, batch, &report)?)
+    } else {
+        let client = target::connect(&args.to, args.password_file.as_deref())?;
+        Box::new(server::ServerSink::new(client, args.to.clone(), batch, &report))
+    };
+    let options =
+        ReadOptions { format: args.format, line_value: args.value, raw: args.raw, header: args.header };
+    let mut reader = Reader::new(BufReader::with_capacity(1 << 20, input), options);
+    let mut read = 0;
+    let fed = feed(&mut reader, sink.as_mut(), &report, &mut progress, &mut read);
+    // Also after a failure: what was taken is finished, so that the counts are true.
+    let finished = sink.finish();
+    let took = progress.finish();
+    report.summarize_refusals();
+    let loaded = report.loaded();
+    if let Err(mut failure) = fed.and(finished) {
+        failure.message = format!("{}; {read} records read, {loaded} loaded before", failure.message);
+        return Err(failure);
+    }
+    let refused = report.refused();
+    if !args.quiet {
+        let rate = progress::rate(loaded, took);
+        let took = took.as_secs_f64();
+        println!("{read} records read, {loaded} loaded, {refused} refused, in {took:.1} s ({rate})");
+    }
+    Ok(if refused == 0 { Exit::Ok } else { Exit::Partial })
+}
+
+fn feed(
+    reader: &mut Reader<impl io::BufRead>,
+    sink: &mut dyn Sink,
+    report: &Report,
+    progress: &mut Progress,
+    read: &mut u64,
+) -> Result<(), Failure> {
+    while let Some(record) =
+        reader.next().map_err(|error| Failure::during("cannot read the input", &error))?
+    {
+        *read += 1;
+        match record {
+            Ok(record) => sink.put(record)?,
+            Err(bad) => report.refuse(bad.line, &bad.why),
+        }
+        if (*read).is_multiple_of(256) {
+            progress.update(reader.bytes(), *read);
+        }
+    }
+    Ok(())
+}
+
+/// The input and, if it can be known, its size.
+fn open_input(file: &Path) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
+    if file == Path::new("-") {
+        return Ok((Box::new(io::stdin()), None));
+    }
+    let failed = |error| Failure::during(format_args!("cannot read {}", file.display()), &error);
+    let input = File::open(file).map_err(failed)?;
+    let meta = input.metadata().map_err(failed)?;
+    if meta.is_dir() {
+        return Err(Failure::new(format!(
+            "{} is a folder; name a file, or - for standard input",
+            file.display()
+        )));
+    }
+    Ok((Box::new(input), meta.is_file().then_some(meta.len())))
+}

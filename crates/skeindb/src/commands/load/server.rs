@@ -1,0 +1,126 @@
+//! Loading into a server: one connection, written by this thread and read by another.
+//!
+//! Writing never waits for the replies of its own batch, and replies are always being read, so neither side can
+//! block the other however large the batches are. The queue of sent batches bounds what is under way.
+
+use std::io;
+use std::sync::mpsc::{Receiver as QueueEnd, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use skeindb::client::{Client, Receiver, Reply, Sender};
+
+use super::Sink;
+use super::report::Report;
+use crate::exit::Failure;
+use crate::format::{Body, Record};
+
+/// Batches that may be unanswered.
+const BATCHES_UNDER_WAY: usize = 8;
+/// A batch is sent when its commands take this many bytes, even if it has few records.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Sends records as SET and HSET commands.
+pub struct ServerSink {
+    sender: Sender,
+    /// The lines of the commands in the sender's buffer.
+    lines: Vec<u64>,
+    batch: usize,
+    address: String,
+    /// Sent batches, for the reading thread; taken away to end it.
+    sent: Option<SyncSender<Vec<u64>>>,
+    reading: Option<JoinHandle<Result<(), Failure>>>,
+}
+
+impl ServerSink {
+    /// A sink that sends batches of `batch` records.
+    pub fn new(client: Client, address: String, batch: usize, report: &Report) -> Self {
+        let (sender, receiver) = client.split();
+        let (sent, queue) = sync_channel(BATCHES_UNDER_WAY);
+        let (report, peer) = (report.clone(), address.clone());
+        let reading = thread::spawn(move || read_replies(receiver, &queue, &report, &peer));
+        Self { sender, lines: Vec::new(), batch, address, sent: Some(sent), reading: Some(reading) }
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        let lines = std::mem::take(&mut self.lines);
+        let queued = self.sent.as_ref().is_some_and(|sent| sent.send(lines).is_ok());
+        if !queued {
+            // The reading thread ended early, and knows why.
+            return self.join();
+        }
+        match self.sender.flush() {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.join()?;
+                Err(lost(&self.address, &error))
+            }
+        }
+    }
+
+    /// Ends the reading thread; its failure, if it had one.
+    fn join(&mut self) -> Result<(), Failure> {
+        self.sent = None;
+        match self.reading.take().map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Sink for ServerSink {
+    fn put(&mut self, record: Record) -> Result<(), Failure> {
+        match &record.body {
+            Body::Value(value) => self.sender.push(&[b"SET", record.key.as_slice(), value]),
+            Body::Columns(columns) => {
+                let mut command: Vec<&[u8]> = vec![b"HSET", &record.key];
+                command.extend(columns.iter().flat_map(|(name, value)| [name.as_slice(), value]));
+                self.sender.push(&command);
+            }
+        }
+        self.lines.push(record.line);
+        if self.lines.len() < self.batch && self.sender.buffered() < BATCH_BYTES {
+            Ok(())
+        } else {
+            self.flush()
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), Failure> {
+        let flushed = self.flush();
+        let joined = self.join();
+        flushed.and(joined)
+    }
+}
+
+fn read_replies(
+    mut receiver: Receiver,
+    sent: &QueueEnd<Vec<u64>>,
+    report: &Report,
+    address: &str,
+) -> Result<(), Failure> {
+    for lines in sent {
+        for line in lines {
+            match receiver.read().map_err(|error| lost(address, &error))? {
+                Reply::Error(text) if stops_all(&text) => {
+                    return Err(Failure::new(format!("line {line}: {address} answers: {text}")));
+                }
+                Reply::Error(text) => report.refuse(line, &text),
+                _ => report.load(1),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an error is not of this record, but of every write.
+fn stops_all(error: &str) -> bool {
+    ["MISCONF", "NOAUTH", "READONLY", "LOADING"].iter().any(|code| error.starts_with(code))
+}
+
+fn lost(address: &str, error: &io::Error) -> Failure {
+    Failure::during(format_args!("lost the connection to {address}"), error)
+}

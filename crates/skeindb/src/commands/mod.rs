@@ -1,0 +1,5 @@
+//! The subcommands, one module each.
+
+pub mod dump;
+pub mod load;
+pub mod stats;

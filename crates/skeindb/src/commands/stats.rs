@@ -1,0 +1,113 @@
+//! `skein stats`: a server or a data folder in numbers.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use skeindb::client::Reply;
+
+use crate::exit::{Exit, Failure};
+use crate::target::{self, DEFAULT_ADDRESS};
+use crate::units::show_size;
+
+const EXAMPLES: &str = "\
+Examples:
+  skein stats                        the server at 127.0.0.1:6380: what INFO and SK.MEMORY answer
+  skein stats --data ./skein-data    a data folder that no server uses
+
+Opening a data folder does what a server's start does: it takes the folder's lock, reads everything, and cuts off a torn
+log tail. `skein check` changes nothing.";
+
+/// Show a server or a data folder in numbers.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The server to ask.
+    #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS, conflicts_with = "data")]
+    from: String,
+    /// The file with the server's password.
+    #[arg(long, value_name = "FILE", conflicts_with = "data")]
+    password_file: Option<PathBuf>,
+    /// The data folder to open.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Folders of the logs of the data folder, where they do not lie in it.
+    #[arg(long, value_name = "DIR", requires = "data")]
+    log_dir: Vec<PathBuf>,
+}
+
+/// Runs `skein stats`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let text = match &args.data {
+        Some(folder) => of_folder(folder, &args.log_dir)?,
+        None => of_server(&args.from, args.password_file.as_deref())?,
+    };
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::during("cannot write the output", &error))
+        }
+        _ => Ok(Exit::Ok),
+    }
+}
+
+fn of_server(address: &str, password_file: Option<&Path>) -> Result<String, Failure> {
+    let mut client = target::connect(address, password_file)?;
+    let mut ask = |command: &[&[u8]]| match client.call(command) {
+        Err(error) => Err(Failure::during(format_args!("lost the connection to {address}"), &error)),
+        Ok(Reply::Error(text)) => Err(Failure::new(format!("{address}: {text}"))),
+        Ok(reply) => Ok(reply),
+    };
+    let mut text = match ask(&[b"INFO"])? {
+        Reply::Bulk(info) => String::from_utf8_lossy(&info).replace("\r\n", "\n"),
+        other => other.to_string(),
+    };
+    text.push_str("\n# SK.MEMORY\n");
+    match ask(&[b"SK.MEMORY"])? {
+        Reply::Array(items) => {
+            for pair in items.chunks(2) {
+                let words: Vec<String> = pair.iter().map(plain).collect();
+                text.push_str(&words.join(":"));
+                text.push('\n');
+            }
+        }
+        other => text.push_str(&plain(&other)),
+    }
+    Ok(text)
+}
+
+/// A reply without quotes and type names.
+fn plain(reply: &Reply) -> String {
+    match reply {
+        Reply::Integer(number) => number.to_string(),
+        other => match other.bytes() {
+            Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            None => other.to_string(),
+        },
+    }
+}
+
+fn of_folder(folder: &Path, log_dirs: &[PathBuf]) -> Result<String, Failure> {
+    let store = target::open_existing(folder, log_dirs)?;
+    let recovery = store.recovery();
+    let stats = store.stats();
+    let text = format!(
+        "keys:               {}\n\
+         in memory:          {} index, {} rows\n\
+         durable epoch:      {}\n\
+         from checkpoint:    {} rows\n\
+         from logs:          {} records, {} in {} segments\n\
+         torn tails cut off: {}\n\
+         opened in:          {:.2} s\n",
+        stats.keys,
+        show_size(stats.index_bytes as u64),
+        show_size(stats.row_bytes as u64),
+        stats.durable_epoch,
+        recovery.checkpoint_rows,
+        recovery.log_records,
+        show_size(stats.log_bytes),
+        stats.log_segments,
+        recovery.torn_tails.len(),
+        recovery.took.as_secs_f64(),
+    );
+    store.close().map_err(|error| target::store_failure(&error))?;
+    Ok(text)
+}

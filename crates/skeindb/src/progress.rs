@@ -1,0 +1,91 @@
+//! The progress bar: only on a terminal, with rate and time left.
+
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+
+/// How often the bar is brought up to date, at most.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Progress through an input of known or unknown size.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    started: Instant,
+    shown: Instant,
+}
+
+impl Progress {
+    /// Starts a bar; `bytes` is the size of the input, if it is known.
+    pub fn start(bytes: Option<u64>, quiet: bool) -> Self {
+        let bar = match (quiet, bytes) {
+            (true, _) => ProgressBar::hidden(),
+            (false, Some(bytes)) => ProgressBar::new(bytes)
+                .with_style(style("{bar:30} {percent}% · {msg} · {binary_bytes_per_sec} · {eta} left")),
+            (false, None) => ProgressBar::new_spinner()
+                .with_style(style("{spinner} {binary_bytes} · {msg} · {binary_bytes_per_sec}")),
+        };
+        let started = Instant::now();
+        Self { bar, started, shown: started }
+    }
+
+    /// `bytes` of the input and `records` are done.
+    pub fn update(&mut self, bytes: u64, records: u64) {
+        if self.shown.elapsed() < STEP {
+            return;
+        }
+        self.shown = Instant::now();
+        self.bar.set_position(bytes);
+        self.bar.set_message(format!(
+            "{} records, {}",
+            HumanCount(records),
+            rate(records, self.started.elapsed())
+        ));
+    }
+
+    /// A handle that prints lines above the bar.
+    pub fn printer(&self) -> Printer {
+        Printer(self.bar.clone())
+    }
+
+    /// Takes the bar away; returns how long it took.
+    pub fn finish(self) -> Duration {
+        self.bar.finish_and_clear();
+        self.started.elapsed()
+    }
+}
+
+/// Prints to standard error without tearing the bar.
+#[derive(Debug, Clone)]
+pub struct Printer(ProgressBar);
+
+impl Printer {
+    /// Prints one line.
+    pub fn line(&self, text: impl Display) {
+        self.0.suspend(|| eprintln!("{text}"));
+    }
+}
+
+/// Records per second, for people.
+pub fn rate(records: u64, took: Duration) -> String {
+    #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "shown rounded; never negative")]
+    let per_second = (records as f64 / took.as_secs_f64().max(1e-3)) as u64;
+    format!("{}/s", HumanCount(per_second))
+}
+
+fn style(template: &str) -> ProgressStyle {
+    // A template that does not parse is a mistake in this file; the plain style is then better than no load.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_grouped_and_never_divide_by_zero() {
+        assert_eq!(rate(3_000_000, Duration::from_secs(2)), "1,500,000/s");
+        assert_eq!(rate(5, Duration::ZERO), "5,000/s");
+    }
+}

@@ -1,0 +1,106 @@
+//! Where a command works: a server or a data folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use skein_store::{Durability, Store, StoreOptions};
+use skeindb::client::{Client, Reply};
+
+use crate::exit::{Exit, Failure};
+
+/// Where `skein serve` listens unless told otherwise.
+pub const DEFAULT_ADDRESS: &str = "127.0.0.1:6380";
+
+/// Connects to a server and presents the password.
+pub fn connect(address: &str, password_file: Option<&Path>) -> Result<Client, Failure> {
+    let mut client = Client::connect(address).map_err(|error| {
+        Failure::new(format!("cannot connect to {address}: {error}; is `skein serve` running there?"))
+    })?;
+    let lost = |error| Failure::during(format_args!("lost the connection to {address}"), &error);
+    if let Some(file) = password_file {
+        let password = read_password(file)?;
+        if let Reply::Error(text) = client.call(&[b"AUTH", &password]).map_err(lost)? {
+            return Err(Failure::new(format!(
+                "{address} refused the password in {}: {text}",
+                file.display()
+            )));
+        }
+    }
+    match client.call(&[b"PING"]).map_err(lost)? {
+        Reply::Error(text) if text.starts_with("NOAUTH") => {
+            Err(Failure::new(format!("{address} asks for a password; name its file with --password-file")))
+        }
+        Reply::Error(text) => Err(Failure::new(format!("{address} refuses commands: {text}"))),
+        _ => Ok(client),
+    }
+}
+
+/// A password: the file's bytes without a newline at the end.
+pub fn read_password(file: &Path) -> Result<Vec<u8>, Failure> {
+    let mut password = fs::read(file).map_err(|error| {
+        Failure::during(format_args!("cannot read the password file {}", file.display()), &error)
+    })?;
+    while password.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+        password.pop();
+    }
+    if password.is_empty() {
+        return Err(Failure::new(format!("the password file {} is empty", file.display())));
+    }
+    Ok(password)
+}
+
+/// Opens the store in an existing data folder, as a server would.
+pub fn open_existing(folder: &Path, log_dirs: &[PathBuf]) -> Result<Store, Failure> {
+    if !folder.exists() {
+        return Err(Failure::new(format!(
+            "{} does not exist; name the data folder of a server",
+            folder.display()
+        )));
+    }
+    let options = StoreOptions { log_folders: log_dirs.to_vec(), ..StoreOptions::default() };
+    open(folder, options)
+}
+
+/// Opens or creates the store in a data folder.
+pub fn open(folder: &Path, options: StoreOptions) -> Result<Store, Failure> {
+    let store = Store::open(folder, options).map_err(|error| store_failure(&error))?;
+    for (file, bytes) in &store.recovery().torn_tails {
+        eprintln!(
+            "skein: {}: cut off {bytes} bytes that were being written when the last process died; nothing that was \
+             promised is lost",
+            file.display()
+        );
+    }
+    Ok(store)
+}
+
+/// A store's error as a command's.
+pub fn store_failure(error: &skein_store::Error) -> Failure {
+    let exit = match error {
+        skein_store::Error::Damaged { .. } => Exit::Damage,
+        skein_store::Error::BadOption { .. } => Exit::Usage,
+        _ => Exit::Failed,
+    };
+    Failure { exit, message: error.to_string() }
+}
+
+/// `--durability`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum DurabilityArg {
+    /// Nothing is logged; a clean stop and SAVE write everything.
+    None,
+    /// On disk within 200 ms.
+    Buffered,
+    /// On disk before the reply.
+    Sync,
+}
+
+impl From<DurabilityArg> for Durability {
+    fn from(level: DurabilityArg) -> Self {
+        match level {
+            DurabilityArg::None => Self::None,
+            DurabilityArg::Buffered => Self::Buffered,
+            DurabilityArg::Sync => Self::Sync,
+        }
+    }
+}
