@@ -1,0 +1,91 @@
+//! Column blocks: runs of a large row's columns, shared by the row's successive versions (section 4.7).
+//!
+//! ```text
+//!   row v7 ──► [ A ][ B ][ C ]           a put to a column in B writes one new block
+//!   row v8 ──► [ A ][ B'][ C ]           and copies pointers to the others
+//! ```
+//!
+//! # Invariants
+//! 1. A block's bytes never change once [`Block::new`] returned.
+//! 2. `refs` counts the `Block` handles; the handle that takes it to 0 frees the memory, and no other.
+
+use std::ptr::NonNull;
+
+use skein_sync::atomic::{AtomicU32, Ordering, fence};
+
+use super::alloc;
+use super::table::{self, Column, Table};
+
+/// What stands before a block's table.
+#[repr(C)]
+struct Head {
+    refs: AtomicU32,
+    len: u32,
+}
+
+const HEAD: usize = size_of::<Head>();
+
+/// One reference to a block.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(super) struct Block(NonNull<Head>);
+
+// SAFETY: the bytes are immutable (invariant 1) and the count is atomic (invariant 2).
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// A block of these columns, strictly ascending by name.
+    pub(super) fn new(columns: &[Column<'_>]) -> Self {
+        let len = table::size(columns);
+        let head = alloc::take(HEAD + len).cast::<Head>();
+        // SAFETY: the memory is fresh, large enough for the head and `len` bytes, and aligned to 8.
+        let bytes = unsafe {
+            head.write(Head { refs: AtomicU32::new(1), len: len as u32 });
+            let start = head.cast::<u8>().add(HEAD).as_ptr();
+            start.write_bytes(0, len);
+            std::slice::from_raw_parts_mut(start, len)
+        };
+        table::write(columns, bytes);
+        Self(head)
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: this handle keeps the block alive (invariant 2).
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The columns.
+    pub(super) fn table(&self) -> Table<'_> {
+        let len = self.head().len as usize;
+        // SAFETY: `len` bytes follow the head, initialized and immutable (invariant 1).
+        Table::trusted(unsafe { std::slice::from_raw_parts(self.0.cast::<u8>().add(HEAD).as_ptr(), len) })
+    }
+
+    /// Bytes that the block takes in memory.
+    pub(super) fn footprint(&self) -> usize {
+        alloc::footprint(HEAD + self.head().len as usize)
+    }
+}
+
+impl Clone for Block {
+    fn clone(&self) -> Self {
+        // Relaxed: whoever clones holds a handle, so the count is above 0 and nobody frees meanwhile.
+        self.head().refs.fetch_add(1, Ordering::Relaxed);
+        Self(self.0)
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let size = HEAD + self.head().len as usize;
+        // Release: pairs with the Acquire fence below, in the thread that frees.
+        if self.head().refs.fetch_sub(1, Ordering::Release) == 1 {
+            // Acquire: pairs with the Release above, so that all reads through other handles are over.
+            fence(Ordering::Acquire);
+            // SAFETY: this was the last handle (invariant 2), and `size` is what `new` took.
+            unsafe { alloc::give_back(self.0.cast(), size) };
+        }
+    }
+}

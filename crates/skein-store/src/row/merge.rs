@@ -1,0 +1,203 @@
+//! Making rows of columns: from scratch, and from a row with some columns set and some removed.
+//!
+//! The columns of the old row are walked table by table. A block in which nothing changes is shared with the
+//! new row; runs of changed columns are packed into new blocks. A row that fits one table again becomes one.
+
+use std::ptr::NonNull;
+
+use super::block::Block;
+use super::table::{self, Column, Table};
+use super::{BLOCKS, BLOCKS_COUNT, BLOCKS_FOOTPRINT, BODY, Kind, Row, RowRef, TABLE_BYTES_MAX};
+
+/// Aim for the size of a block's table; a single longer column has a block of its own.
+const BLOCK_BYTES: usize = 1 << 10;
+
+/// Blocks below this size are repacked with a neighbour when something next to them changes.
+const BLOCK_BYTES_MIN: usize = BLOCK_BYTES / 4;
+
+impl Row {
+    /// A row of columns, given in any order (at least one); of a name that comes twice, the last counts.
+    pub fn columns(columns: &[(&[u8], &[u8])]) -> Self {
+        Self::from_sorted(&sorted(columns))
+    }
+
+    /// `current` with some columns set and some removed (a name in both is set); the others carry over.
+    /// `None` if no column is left. A row with a value carries nothing over.
+    pub fn merged(current: Option<RowRef<'_>>, set: &[(&[u8], &[u8])], remove: &[&[u8]]) -> Option<Self> {
+        let set = sorted(set);
+        let mut remove: Vec<&[u8]> = remove.to_vec();
+        remove.sort_unstable();
+        let mut packer = Packer::default();
+        match current {
+            Some(row) if row.has_columns() => merge_into(&mut packer, row, &set, &remove),
+            _ => packer.run.extend_from_slice(&set),
+        }
+        packer.finish()
+    }
+
+    /// A row of columns that are strictly ascending by name, at least one.
+    pub(crate) fn from_sorted(columns: &[Column<'_>]) -> Self {
+        let mut packer = Packer { run: columns.to_vec(), ..Packer::default() };
+        packer.flush_if_over(TABLE_BYTES_MAX);
+        packer.finish().expect("callers give at least one column")
+    }
+
+    fn from_table(columns: &[Column<'_>]) -> Self {
+        let size = table::size(columns);
+        let row = Self::with_body(Kind::Table, size);
+        // SAFETY: the body is fresh, `size` bytes long and owned by this row alone.
+        let body = unsafe {
+            let body = row.start.add(BODY).as_ptr();
+            body.write_bytes(0, size);
+            std::slice::from_raw_parts_mut(body, size)
+        };
+        table::write(columns, body);
+        row
+    }
+
+    fn from_blocks(blocks: Vec<Block>) -> Self {
+        let row = Self::with_body(Kind::Blocks, BLOCKS - BODY + blocks.len() * size_of::<Block>());
+        let count: usize = blocks.iter().map(|block| block.table().count()).sum();
+        let footprint: usize = blocks.iter().map(Block::footprint).sum();
+        // SAFETY: the offsets are within the fresh body and aligned for what is written there; every block's
+        // handle moves into the row (invariant 3 of the module above).
+        unsafe {
+            row.start.add(BLOCKS_COUNT).cast::<u32>().write(count as u32);
+            row.start.add(BLOCKS_FOOTPRINT).cast::<u64>().write(footprint as u64);
+            let mut at: NonNull<Block> = row.start.add(BLOCKS).cast();
+            for block in blocks {
+                at.write(block);
+                at = at.add(1);
+            }
+        }
+        row
+    }
+}
+
+/// The columns by name; of equal names the last.
+fn sorted<'a>(columns: &[Column<'a>]) -> Vec<Column<'a>> {
+    let mut sorted = columns.to_vec();
+    if !sorted.is_sorted_by(|a, b| a.0 < b.0) {
+        // A stable sort, so that the last of equal names is the last of its run; keeping it means looking backwards.
+        sorted.sort_by_key(|column| column.0);
+        sorted.reverse();
+        sorted.dedup_by_key(|column| column.0);
+        sorted.reverse();
+    }
+    sorted
+}
+
+/// Walks the tables of `row` and hands changed runs and untouched blocks to `packer`, in order.
+fn merge_into<'a>(packer: &mut Packer<'a>, row: RowRef<'a>, mut set: &[Column<'a>], remove: &[&[u8]]) {
+    let tables = row.table_count();
+    for i in 0..tables {
+        let table = row.table(i);
+        let here = match (i + 1 < tables).then(|| row.table(i + 1).name(0)) {
+            Some(next) => set.partition_point(|column| column.0 < next),
+            None => set.len(),
+        };
+        let (changes, later) = set.split_at(here);
+        set = later;
+        let removes = removes_any(table, remove);
+        if row.is_large() && changes.is_empty() && !removes && packer.takes_whole(table) {
+            packer.share(row.blocks()[i].clone());
+        } else {
+            merge_table(&mut packer.run, table, changes, if removes { remove } else { &[] });
+            if row.is_large() {
+                packer.flush_if_over(BLOCK_BYTES);
+            }
+        }
+    }
+}
+
+/// Whether a sorted list of names has one of this table's columns.
+fn removes_any(table: Table<'_>, remove: &[&[u8]]) -> bool {
+    let first = remove.partition_point(|name| *name < table.name(0));
+    let last = table.name(table.count() - 1);
+    remove[first..].iter().take_while(|name| **name <= last).any(|name| table.find(name).is_ok())
+}
+
+/// Appends a table's columns, changed, to `run`.
+fn merge_table<'a>(run: &mut Vec<Column<'a>>, table: Table<'a>, mut set: &[Column<'a>], remove: &[&[u8]]) {
+    for old in table.columns() {
+        let before = set.partition_point(|column| column.0 < old.0);
+        run.extend_from_slice(&set[..before]);
+        set = &set[before..];
+        let replaced = set.first().is_some_and(|column| column.0 == old.0);
+        if !replaced && remove.binary_search(&old.0).is_err() {
+            run.push(old);
+        }
+    }
+    run.extend_from_slice(set);
+}
+
+/// Gathers columns in order and packs them.
+#[derive(Default)]
+struct Packer<'a> {
+    done: Vec<Block>,
+    /// Columns after all of `done`, not yet packed.
+    run: Vec<Column<'a>>,
+}
+
+impl Packer<'_> {
+    /// Whether an untouched block may be shared: not if it or what waits before it is so small that they
+    /// should become one.
+    fn takes_whole(&self, table: Table<'_>) -> bool {
+        table.bytes().len() >= BLOCK_BYTES_MIN
+            && (self.run.is_empty() || table::size(&self.run) >= BLOCK_BYTES_MIN)
+    }
+
+    fn share(&mut self, block: Block) {
+        self.pack();
+        self.done.push(block);
+    }
+
+    /// Packs what waits, if it is more than a table may have.
+    fn flush_if_over(&mut self, size_max: usize) {
+        if table::size(&self.run) > size_max {
+            self.pack();
+        }
+    }
+
+    /// Packs what waits into blocks of about equal size.
+    fn pack(&mut self) {
+        let parts = table::size(&self.run).div_ceil(BLOCK_BYTES);
+        let aim = table::size(&self.run).div_ceil(parts.max(1));
+        let mut rest = &self.run[..];
+        while !rest.is_empty() {
+            let mut size = 0;
+            let taken = rest
+                .iter()
+                .take_while(|(name, value)| {
+                    let fits = size == 0 || size + name.len() + value.len() < BLOCK_BYTES.max(aim);
+                    let full = size >= aim;
+                    size += table::size_of(1, name.len() + value.len());
+                    fits && !full
+                })
+                .count();
+            let (block, later) = rest.split_at(taken);
+            self.done.push(Block::new(block));
+            rest = later;
+        }
+        self.run.clear();
+    }
+
+    fn finish(mut self) -> Option<Row> {
+        let shared: usize = self.done.iter().map(|block| block.table().bytes().len()).sum();
+        if shared == 0 && self.run.is_empty() {
+            return None;
+        }
+        if shared == 0 && table::size(&self.run) <= TABLE_BYTES_MAX {
+            return Some(Row::from_table(&self.run));
+        }
+        if shared + table::size(&self.run) <= TABLE_BYTES_MAX / 2 {
+            let blocks = std::mem::take(&mut self.done);
+            let mut columns: Vec<Column<'_>> =
+                blocks.iter().flat_map(|block| block.table().columns()).collect();
+            columns.extend_from_slice(&self.run);
+            return Some(Row::from_table(&columns));
+        }
+        self.pack();
+        Some(Row::from_blocks(self.done))
+    }
+}
