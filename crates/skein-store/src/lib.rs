@@ -18,6 +18,6 @@ mod store;
 pub use batch::Batch;
 pub use error::{Error, Result};
 pub use options::{Durability, IndexKind, Limits, StoreOptions};
-pub use row::{Columns, Row, RowRef};
+pub use row::{Columns, Row, RowRef, Rows};
 pub use session::{Change, Direction, Session, Ticket, Updated, Writer};
 pub use store::{CheckpointReport, CloseReport, Entry, RecoveryReport, Store, StoreStats};

@@ -180,7 +180,7 @@ impl Writer<'_> {
     }
 
     /// Atomic read-modify-write, on which set-if-absent, compare-and-swap, append and the like stand. The
-    /// closure sees the row (no latch is held; it may allocate and take its time) and decides; if the row
+    /// closure sees the row, and where to make a new one (no latch is held; it may take its time), and decides; if the row
     /// changed meanwhile it is called again. An error from it ends the update with nothing changed.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ impl Writer<'_> {
     pub fn update<E: From<crate::Error>>(
         &mut self,
         key: &[u8],
-        decide: impl FnMut(Option<RowRef<'_>>) -> std::result::Result<Change, E>,
+        decide: impl FnMut(Option<RowRef<'_>>, &crate::Rows) -> std::result::Result<Change, E>,
     ) -> std::result::Result<Updated, E> {
         let _ = (key, decide);
         todo!()

@@ -3,38 +3,75 @@
 //! Everything that touches an allocator is here: sizes in, pointers out. The size is never stored; it
 //! follows from the header of what was allocated.
 
-use std::alloc::Layout;
 use std::ptr::NonNull;
 
-/// Alignment of rows and blocks: enough for a pointer and a 64-bit word.
-const ALIGN: usize = 8;
+use skein_index::memory::{Arena, Part};
+
+use super::table::Column;
+use super::{Row, RowRef};
+
+/// Where the rows of one store are made: its memory.
+#[derive(Debug, Clone, Default)]
+pub struct Rows(Arena);
+
+impl Rows {
+    /// Memory with no rows yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A row with one value: the parts, one after the other.
+    #[inline]
+    pub fn value(&self, parts: &[&[u8]]) -> Row {
+        Row::value(self, parts)
+    }
+
+    /// A row of columns, given in any order (at least one); of a name that comes twice, the last counts.
+    pub fn columns(&self, columns: &[Column<'_>]) -> Row {
+        Row::columns(self, columns)
+    }
+
+    /// `current` with some columns set and some removed (a name in both is set); the others carry over.
+    /// `None` if no column is left. A row with a value carries nothing over.
+    pub fn merged(&self, current: Option<RowRef<'_>>, set: &[Column<'_>], remove: &[&[u8]]) -> Option<Row> {
+        Row::merged(self, current, set, remove)
+    }
+
+    /// Bytes of all rows, those that wait to be freed included.
+    pub fn memory(&self) -> usize {
+        self.0.live(Part::Rows)
+    }
+
+    /// About as [`memory`](Self::memory), in whole spans, but cheap enough to ask before every write.
+    #[inline]
+    pub(crate) fn taken(&self) -> usize {
+        self.0.taken()
+    }
+
+    /// Address space that the rows hold from the system.
+    pub(crate) fn reserved(&self) -> usize {
+        self.0.reserved()
+    }
+
+    /// Takes `size` bytes (not 0), aligned to 8.
+    #[inline]
+    pub(super) fn take(&self, size: usize) -> NonNull<u8> {
+        self.0.alloc(size, Part::Rows)
+    }
+}
 
 /// Bytes that an allocation of `size` bytes takes, rounding included.
 #[inline]
 pub(super) fn footprint(size: usize) -> usize {
-    // glibc: 8 bytes of header, multiples of 16, at least 32.
-    (size + 8).next_multiple_of(16).max(32)
-}
-
-fn layout(size: usize) -> Layout {
-    Layout::from_size_align(size, ALIGN).expect("row sizes are bounded far below isize::MAX")
-}
-
-/// Takes `size` bytes (not 0), aligned to 8.
-#[inline]
-pub(super) fn take(size: usize) -> NonNull<u8> {
-    let layout = layout(size);
-    // SAFETY: the layout's size is not 0: every caller asks for a header at least.
-    let pointer = unsafe { std::alloc::alloc(layout) };
-    NonNull::new(pointer).unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
+    Arena::rounded(size)
 }
 
 /// Gives memory back.
 ///
 /// # Safety
-/// `pointer` came from [`take`] of the same size and is not used again.
+/// `pointer` came from [`Rows::take`] of the same size and is not used again.
 #[inline]
 pub(super) unsafe fn give_back(pointer: NonNull<u8>, size: usize) {
-    // SAFETY: the caller vouches for pointer and size.
-    unsafe { std::alloc::dealloc(pointer.as_ptr(), layout(size)) };
+    // SAFETY: the caller vouches for pointer and size; all rows are counted as `Part::Rows`.
+    unsafe { Arena::free(pointer, size, Part::Rows) };
 }

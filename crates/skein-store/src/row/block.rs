@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU32, Ordering, fence};
 
-use super::alloc;
+use super::alloc::{self, Rows};
 use super::table::{self, Column, Table};
 
 /// What stands before a block's table.
@@ -37,9 +37,9 @@ unsafe impl Sync for Block {}
 
 impl Block {
     /// A block of these columns, strictly ascending by name.
-    pub(super) fn new(columns: &[Column<'_>]) -> Self {
+    pub(super) fn new(rows: &Rows, columns: &[Column<'_>]) -> Self {
         let len = table::size(columns);
-        let head = alloc::take(HEAD + len).cast::<Head>();
+        let head = rows.take(HEAD + len).cast::<Head>();
         // SAFETY: the memory is fresh, large enough for the head and `len` bytes, and aligned to 8.
         let bytes = unsafe {
             head.write(Head { refs: AtomicU32::new(1), len: len as u32 });

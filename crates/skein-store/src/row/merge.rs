@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use super::block::Block;
 use super::table::{self, Column, Table};
-use super::{BLOCKS, BLOCKS_COUNT, BLOCKS_FOOTPRINT, BODY, Kind, Row, RowRef, TABLE_BYTES_MAX};
+use super::{BLOCKS, BLOCKS_COUNT, BLOCKS_FOOTPRINT, BODY, Kind, Row, RowRef, Rows, TABLE_BYTES_MAX};
 
 /// Aim for the size of a block's table; a single longer column has a block of its own.
 const BLOCK_BYTES: usize = 1 << 10;
@@ -16,18 +16,20 @@ const BLOCK_BYTES: usize = 1 << 10;
 const BLOCK_BYTES_MIN: usize = BLOCK_BYTES / 4;
 
 impl Row {
-    /// A row of columns, given in any order (at least one); of a name that comes twice, the last counts.
-    pub fn columns(columns: &[(&[u8], &[u8])]) -> Self {
-        Self::from_sorted(&sorted(columns))
+    pub(super) fn columns(rows: &Rows, columns: &[Column<'_>]) -> Self {
+        Self::from_sorted(rows, &sorted(columns))
     }
 
-    /// `current` with some columns set and some removed (a name in both is set); the others carry over.
-    /// `None` if no column is left. A row with a value carries nothing over.
-    pub fn merged(current: Option<RowRef<'_>>, set: &[(&[u8], &[u8])], remove: &[&[u8]]) -> Option<Self> {
+    pub(super) fn merged(
+        rows: &Rows,
+        current: Option<RowRef<'_>>,
+        set: &[Column<'_>],
+        remove: &[&[u8]],
+    ) -> Option<Self> {
         let set = sorted(set);
         let mut remove: Vec<&[u8]> = remove.to_vec();
         remove.sort_unstable();
-        let mut packer = Packer::default();
+        let mut packer = Packer::new(rows);
         match current {
             Some(row) if row.has_columns() => merge_into(&mut packer, row, &set, &remove),
             _ => packer.run.extend_from_slice(&set),
@@ -36,15 +38,16 @@ impl Row {
     }
 
     /// A row of columns that are strictly ascending by name, at least one.
-    pub(crate) fn from_sorted(columns: &[Column<'_>]) -> Self {
-        let mut packer = Packer { run: columns.to_vec(), ..Packer::default() };
+    pub(crate) fn from_sorted(rows: &Rows, columns: &[Column<'_>]) -> Self {
+        let mut packer = Packer::new(rows);
+        packer.run.extend_from_slice(columns);
         packer.flush_if_over(TABLE_BYTES_MAX);
         packer.finish().expect("callers give at least one column")
     }
 
-    fn from_table(columns: &[Column<'_>]) -> Self {
+    fn from_table(rows: &Rows, columns: &[Column<'_>]) -> Self {
         let size = table::size(columns);
-        let row = Self::with_body(Kind::Table, size);
+        let row = Self::with_body(rows, Kind::Table, size);
         // SAFETY: the body is fresh, `size` bytes long and owned by this row alone.
         let body = unsafe {
             let body = row.start.add(BODY).as_ptr();
@@ -55,8 +58,8 @@ impl Row {
         row
     }
 
-    fn from_blocks(blocks: Vec<Block>) -> Self {
-        let row = Self::with_body(Kind::Blocks, BLOCKS - BODY + blocks.len() * size_of::<Block>());
+    fn from_blocks(rows: &Rows, blocks: Vec<Block>) -> Self {
+        let row = Self::with_body(rows, Kind::Blocks, BLOCKS - BODY + blocks.len() * size_of::<Block>());
         let count: usize = blocks.iter().map(|block| block.table().count()).sum();
         let footprint: usize = blocks.iter().map(Block::footprint).sum();
         // SAFETY: the offsets are within the fresh body and aligned for what is written there; every block's
@@ -132,14 +135,18 @@ fn merge_table<'a>(run: &mut Vec<Column<'a>>, table: Table<'a>, mut set: &[Colum
 }
 
 /// Gathers columns in order and packs them.
-#[derive(Default)]
 struct Packer<'a> {
+    rows: &'a Rows,
     done: Vec<Block>,
     /// Columns after all of `done`, not yet packed.
     run: Vec<Column<'a>>,
 }
 
-impl Packer<'_> {
+impl<'a> Packer<'a> {
+    fn new(rows: &'a Rows) -> Self {
+        Self { rows, done: Vec::new(), run: Vec::new() }
+    }
+
     /// Whether an untouched block may be shared: not if it or what waits before it is so small that they
     /// should become one.
     fn takes_whole(&self, table: Table<'_>) -> bool {
@@ -176,7 +183,7 @@ impl Packer<'_> {
                 })
                 .count();
             let (block, later) = rest.split_at(taken);
-            self.done.push(Block::new(block));
+            self.done.push(Block::new(self.rows, block));
             rest = later;
         }
         self.run.clear();
@@ -188,16 +195,16 @@ impl Packer<'_> {
             return None;
         }
         if shared == 0 && table::size(&self.run) <= TABLE_BYTES_MAX {
-            return Some(Row::from_table(&self.run));
+            return Some(Row::from_table(self.rows, &self.run));
         }
         if shared + table::size(&self.run) <= TABLE_BYTES_MAX / 2 {
             let blocks = std::mem::take(&mut self.done);
             let mut columns: Vec<Column<'_>> =
                 blocks.iter().flat_map(|block| block.table().columns()).collect();
             columns.extend_from_slice(&self.run);
-            return Some(Row::from_table(&columns));
+            return Some(Row::from_table(self.rows, &columns));
         }
         self.pack();
-        Some(Row::from_blocks(self.done))
+        Some(Row::from_blocks(self.rows, self.done))
     }
 }

@@ -30,7 +30,9 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use skein_index::Slot;
+use skein_index::memory::prefetch_lines;
 
+pub use alloc::Rows;
 use block::Block;
 use table::Table;
 
@@ -88,9 +90,9 @@ unsafe impl Sync for RowRef<'_> {}
 
 impl Row {
     /// Memory for a row of version 0 with `len` bytes of body, not yet written.
-    fn with_body(kind: Kind, len: usize) -> Self {
+    fn with_body(rows: &Rows, kind: Kind, len: usize) -> Self {
         assert!(len <= BODY_LEN_MAX, "row bodies are bounded by the store's limits");
-        let start = alloc::take(BODY + len);
+        let start = rows.take(BODY + len);
         // SAFETY: the memory is fresh, aligned to 8 and at least `BODY` bytes long.
         unsafe {
             start.add(VERSION).cast::<u64>().write(0);
@@ -100,8 +102,8 @@ impl Row {
     }
 
     /// A row with one value: the parts, one after the other.
-    pub fn value(parts: &[&[u8]]) -> Self {
-        let row = Self::with_body(Kind::Value, parts.iter().map(|part| part.len()).sum());
+    fn value(rows: &Rows, parts: &[&[u8]]) -> Self {
+        let row = Self::with_body(rows, Kind::Value, parts.iter().map(|part| part.len()).sum());
         let mut at = BODY;
         for part in parts {
             // SAFETY: the body is as long as all parts together, and fresh, so it overlaps none of them.
@@ -112,8 +114,8 @@ impl Row {
     }
 
     /// The mark of a removed key, for the time of a recovery.
-    pub(crate) fn tombstone(version: u64) -> Self {
-        let mut row = Self::with_body(Kind::Tombstone, 0);
+    pub(crate) fn tombstone(rows: &Rows, version: u64) -> Self {
+        let mut row = Self::with_body(rows, Kind::Tombstone, 0);
         row.set_version(version);
         row
     }
@@ -174,27 +176,11 @@ unsafe impl Slot for Row {
         RowRef { start, row: PhantomData }
     }
 
+    /// Fetches the first two cache lines: the head, and a value of usual size.
     #[inline(always)]
     fn prefetch(word: u64) {
-        prefetch_two_lines(word);
+        prefetch_lines::<2, _>(std::ptr::without_provenance::<u8>(word as usize));
     }
-}
-
-/// Fetches the first two cache lines of a row: its head, and a value of usual size.
-#[inline(always)]
-fn prefetch_two_lines(address: u64) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let pointer = std::ptr::without_provenance::<i8>(address as usize);
-        // SAFETY: a prefetch has no effect but on caches, whatever the address.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(pointer);
-            _mm_prefetch::<_MM_HINT_T0>(pointer.wrapping_add(64));
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }
 
 impl<'g> RowRef<'g> {
