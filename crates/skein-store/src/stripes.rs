@@ -1,0 +1,196 @@
+//! What is kept per stripe of keys: latches for writes to several keys, and the floors of versions.
+//!
+//! A multi-key write latches the stripes of its keys, in order, for as long as it changes the index; a
+//! multi-key read looks at the stripes' words before and after and reads again if one moved:
+//!
+//! ```text
+//!   MSET a b     lock(a) lock(b)   put a   put b   unlock(a) unlock(b)      word: 6 → 7 → 8
+//!   MGET a b     words 6, 6 ────── get a, get b ────── words 8, 8: again
+//! ```
+//!
+//! Single-key reads and writes touch no latch: a single-key write that falls between the two puts is ordered
+//! before the MSET or after it, key by key.
+//!
+//! # Invariants
+//! 1. A latch's word is odd while a multi-key write (or a reader that lost patience) holds it, even else; it
+//!    grows by one at each turn.
+//! 2. Latches are taken in rising order of stripes, each once, so there is no deadlock.
+
+use std::hash::Hasher;
+
+use skein_index::memory::CachePadded;
+use skein_sync::atomic::{AtomicU64, Ordering, fence};
+use skein_sync::spin::Backoff;
+
+/// Latches: enough that multi-key writes of a few dozen keys on 64 cores seldom meet.
+const LATCHES: usize = 1024;
+
+/// Floors. A shared one only makes versions jump further.
+const FLOORS: usize = 4096;
+
+/// Tries of a multi-key read before it takes the latches.
+const TRIES: usize = 8;
+
+/// The latches and floors of a store.
+#[derive(Debug)]
+pub(crate) struct Stripes {
+    latches: Box<[CachePadded<AtomicU64>]>,
+    floors: Box<[AtomicU64]>,
+}
+
+/// A hash of the key, for stripes only: it never reaches the disk.
+fn hash(key: &[u8]) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(key);
+    hasher.finish()
+}
+
+/// Latches that are held; dropping it lets them go.
+pub(crate) struct Latched<'s> {
+    stripes: &'s Stripes,
+    held: Vec<u16>,
+}
+
+impl Stripes {
+    pub(crate) fn new() -> Self {
+        Self {
+            latches: (0..LATCHES).map(|_| CachePadded::default()).collect(),
+            floors: (0..FLOORS).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    fn floor_of(&self, key: &[u8]) -> &AtomicU64 {
+        &self.floors[hash(key) as usize % FLOORS]
+    }
+
+    /// The version for a key that is absent. REQUIRES: called under the key's latch in the index, as
+    /// [`raise_floor`](Self::raise_floor) is, which orders the two; hence Relaxed here and there.
+    pub(crate) fn first_version(&self, key: &[u8]) -> u64 {
+        self.floor_of(key).load(Ordering::Relaxed) + 1
+    }
+
+    /// Notes that a removal of `key` took `version`. REQUIRES: as for `first_version`.
+    pub(crate) fn raise_floor(&self, key: &[u8], version: u64) {
+        self.floor_of(key).fetch_max(version, Ordering::Relaxed);
+    }
+
+    /// The greatest floor, for a checkpoint.
+    pub(crate) fn greatest_floor(&self) -> u64 {
+        // Relaxed: a removal that this misses is in the log, at or past the epoch where the checkpoint begins.
+        self.floors.iter().map(|floor| floor.load(Ordering::Relaxed)).max().unwrap_or(0)
+    }
+
+    /// Raises all floors, after a checkpoint was loaded.
+    pub(crate) fn raise_all(&self, version: u64) {
+        for floor in &self.floors {
+            floor.fetch_max(version, Ordering::Relaxed);
+        }
+    }
+
+    fn stripes_of<'k>(keys: impl Iterator<Item = &'k [u8]>) -> Vec<u16> {
+        let mut stripes: Vec<u16> = keys.map(|key| ((hash(key) >> 32) as usize % LATCHES) as u16).collect();
+        stripes.sort_unstable();
+        stripes.dedup();
+        stripes
+    }
+
+    /// Latches the stripes of `keys`.
+    pub(crate) fn lock<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Latched<'_> {
+        self.lock_stripes(Self::stripes_of(keys))
+    }
+
+    fn lock_stripes(&self, stripes: Vec<u16>) -> Latched<'_> {
+        for &stripe in &stripes {
+            let word = &self.latches[stripe as usize];
+            let mut backoff = Backoff::new();
+            loop {
+                let seen = word.load(Ordering::Relaxed);
+                // Acquire: pairs with the Release of the previous holder's `drop`.
+                if seen.is_multiple_of(2)
+                    && word.compare_exchange_weak(seen, seen + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+                {
+                    break;
+                }
+                backoff.wait();
+            }
+        }
+        Latched { stripes: self, held: stripes }
+    }
+
+    /// Runs `read` until no multi-key write went through the stripes of `keys` meanwhile; gives the last answer.
+    pub(crate) fn consistent<'k, R>(
+        &self,
+        keys: impl Iterator<Item = &'k [u8]>,
+        mut read: impl FnMut() -> R,
+    ) -> R {
+        let stripes = Self::stripes_of(keys);
+        let mut before = vec![0; stripes.len()];
+        let mut backoff = Backoff::new();
+        for _ in 0..TRIES {
+            for (word, &stripe) in before.iter_mut().zip(&stripes) {
+                // Acquire: pairs with the Release in `drop`, so that a write we find finished is seen whole.
+                *word = self.latches[stripe as usize].load(Ordering::Acquire);
+            }
+            if before.iter().all(|word| word.is_multiple_of(2)) {
+                let answer = read();
+                // Acquire fence: the words are read again after the rows. A row that a multi-key write put was read
+                // with Acquire from the writer's Release, which came after it made the word odd.
+                fence(Ordering::Acquire);
+                let same = |(word, &stripe): (&u64, &u16)| {
+                    self.latches[stripe as usize].load(Ordering::Relaxed) == *word
+                };
+                if before.iter().zip(&stripes).all(same) {
+                    return answer;
+                }
+            }
+            backoff.wait();
+        }
+        let _held = self.lock_stripes(stripes);
+        read()
+    }
+}
+
+impl Drop for Latched<'_> {
+    fn drop(&mut self) {
+        for &stripe in &self.held {
+            // Release: pairs with the Acquire in `lock_stripes` and in `consistent`.
+            self.stripes.latches[stripe as usize].fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floors_rise_and_never_fall() {
+        let stripes = Stripes::new();
+        assert_eq!(stripes.first_version(b"a"), 1);
+        stripes.raise_floor(b"a", 7);
+        stripes.raise_floor(b"a", 3);
+        assert_eq!(stripes.first_version(b"a"), 8);
+        stripes.raise_all(5);
+        assert_eq!((stripes.first_version(b"a"), stripes.first_version(b"b"), stripes.greatest_floor()), (8, 6, 7));
+    }
+
+    #[test]
+    fn a_reader_of_two_keys_never_sees_half_a_write() {
+        let stripes = Stripes::new();
+        let cells = [AtomicU64::new(0), AtomicU64::new(0)];
+        let keys = [&b"one"[..], b"two"];
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 1..20_000 {
+                    let _held = stripes.lock(keys.into_iter());
+                    cells.iter().for_each(|cell| cell.store(i, Ordering::Release));
+                }
+            });
+            for _ in 0..20_000 {
+                let read = || (cells[0].load(Ordering::Acquire), cells[1].load(Ordering::Acquire));
+                let (a, b) = stripes.consistent(keys.into_iter(), read);
+                assert_eq!(a, b);
+            }
+        });
+    }
+}
