@@ -1,0 +1,81 @@
+//! What can go wrong, each with the value, the limit and the way out.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What an operation of the log answers.
+pub type Result<T> = std::result::Result<T, LogError>;
+
+/// Why an operation was not done.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// A file operation failed.
+    #[error("cannot {doing} {path}: {cause}")]
+    Io {
+        /// What was being done: "open", "read", ...
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        cause: String,
+        /// Its kind, to tell a missing permission from a full disk.
+        kind: io::ErrorKind,
+    },
+    /// The folder is in use by another process, or by another log of this one.
+    #[error("{path} is in use by another process; stop that one or choose another folder")]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A path that should be a folder is a file.
+    #[error("{path} is a file; name a folder, or a path that does not exist yet")]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A file is of a format that this program does not know. Nothing was changed.
+    #[error("{path} has format version {found}, and this program knows {known}; use a program that knows it")]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version that this program reads.
+        known: u32,
+    },
+    /// A file that was durable is damaged, or missing. Nothing was changed.
+    #[error("{path} is damaged at byte {offset}: {what}; restore the file from a copy, or run `skein check`")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where in the file.
+        offset: u64,
+        /// What is wrong there.
+        what: String,
+    },
+    /// Writes have stopped, because a write or a sync failed. What failed is never tried again.
+    #[error("writes are stopped: {cause}; reads go on; mend the disk and open the log again")]
+    Poisoned {
+        /// The first failure.
+        cause: String,
+    },
+    /// The log was closed.
+    #[error("the log is closed; open it again")]
+    Closed,
+    /// An option has a value that cannot work.
+    #[error("option {name}: {why}")]
+    BadOption {
+        /// The option's name.
+        name: &'static str,
+        /// Why it cannot work, and what can.
+        why: String,
+    },
+}
+
+impl LogError {
+    /// A failed file operation, with what was being done to which file.
+    pub fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
+        Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: error.kind() }
+    }
+}

@@ -1,0 +1,29 @@
+//! The log: what was written becomes durable here, in an order that a crash cannot tear.
+//!
+//! ```text
+//!  worker 0 ──append──► buffer 0 ──┐            ┌──► segment files of log 0
+//!  worker 1 ──append──► buffer 1 ──┤  commit    ├──► segment files of log 1
+//!  ...                             ├──────────► ┤      records of epoch 7 · mark 7 · records of epoch 8 ...
+//!  epoch gate: E = 8 ──────────────┘  one epoch └──►
+//!                                     at a time
+//! ```
+//!
+//! - [`storage`]: the trait behind all file access; the real one, and (feature `sim`) one that cuts the power.
+//! - [`Log`]: open, enter an epoch, append, commit, wait, release, close.
+//! - [`Recovered`]: what a crash left, ready to be replayed by several threads.
+//!
+//! `docs/format.md` describes every byte. Payloads are the caller's own: this crate knows no keys.
+
+mod error;
+mod log;
+mod options;
+mod recovered;
+pub mod storage;
+
+pub use error::{LogError, Result};
+pub use log::{Appender, Group, Log, LogStats, Operation};
+pub use options::{CheckpointEpochs, Durability, LogOptions};
+pub use recovered::{RecordRef, Recovered, RecoveryReport, ReplayReport, TornTail};
+
+/// The longest payload of one record, in bytes. The one place where this limit is stated.
+pub const MAX_PAYLOAD: usize = 1 << 30;

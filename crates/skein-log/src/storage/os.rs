@@ -1,0 +1,131 @@
+//! The real file system: `std::fs`, and `rustix` for what `std` lacks.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::{DirEntry, Storage, StorageFile, StorageLock};
+
+/// The file system of the machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OsStorage;
+
+#[derive(Debug)]
+struct OsFile(File);
+
+/// `flock` is released when the file is closed, also by the death of the process.
+#[derive(Debug)]
+struct OsLock(#[allow(dead_code)] File);
+
+impl StorageLock for OsLock {}
+
+impl Storage for OsStorage {
+    fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>> {
+        Ok(Box::new(OsFile(OpenOptions::new().read(true).write(writable).open(path)?)))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
+        Ok(Box::new(OsFile(OpenOptions::new().read(true).write(true).create_new(true).open(path)?)))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(dir)? {
+            let entry = entry?;
+            if let Ok(name) = entry.file_name().into_string() {
+                entries.push(DirEntry { name, is_dir: entry.file_type()?.is_dir() });
+            }
+        }
+        Ok(entries)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        // From the deepest folder that exists downwards: each new name is durable once its parent is synced.
+        let missing: Vec<&Path> = dir.ancestors().take_while(|path| !path.exists()).collect();
+        std::fs::create_dir_all(dir)?;
+        for made in missing.into_iter().rev() {
+            self.sync_dir(&parent_of(made))?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn StorageLock>> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(OsLock(file))),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// The folder that holds the name `path`; a bare relative name lies in the current folder.
+fn parent_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        Some(_) => PathBuf::from("."),
+        None => PathBuf::from("/"),
+    }
+}
+
+impl StorageFile for OsFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buf.len() {
+            match self.0.read_at(&mut buf[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(buf, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(&self.0, rustix::fs::FallocateFlags::empty(), 0, len) {
+            Ok(()) => Ok(()),
+            // A file system that cannot reserve: the length alone then.
+            Err(rustix::io::Errno::OPNOTSUPP) => {
+                if self.len()? < len {
+                    self.set_len(len)?;
+                }
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
