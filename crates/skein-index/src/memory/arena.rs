@@ -89,7 +89,7 @@ impl Arena {
         let size = size.max(1);
         if size <= MAX_SMALL {
             // SAFETY: this handle keeps the heap and its bins.
-            unsafe { Bin::alloc(self.heap.bin(class_of(size)), part) }
+            unsafe { Bin::alloc(Heap::bin(Arc::as_ptr(&self.heap), class_of(size)), part) }
         } else {
             // SAFETY: this handle keeps the heap.
             unsafe { alloc_large(Arc::as_ptr(&self.heap), size, part) }

@@ -127,7 +127,7 @@ impl Bin {
             let was_full = (*span).is_full();
             Span::give(span, object);
             (*bin).count(part, -1);
-            let empty = (*span).used == 0;
+            let empty = (*span).state.used == 0;
             match (was_full, empty) {
                 (true, false) => Self::link(bin, span),
                 (false, true) => Self::unlink(bin, span),
@@ -167,10 +167,10 @@ impl Bin {
         // SAFETY: the latch guards the list and the headers in it (invariant 3).
         unsafe {
             let head = (*bin).open.get();
-            (*span).prev = null_mut();
-            (*span).next = *head;
+            (*span).state.prev = null_mut();
+            (*span).state.next = *head;
             if !(*head).is_null() {
-                (**head).prev = span;
+                (**head).state.prev = span;
             }
             *head = span;
         }
@@ -180,14 +180,14 @@ impl Bin {
     unsafe fn unlink(bin: *const Bin, span: *mut Span) {
         // SAFETY: as in `link`.
         unsafe {
-            let (prev, next) = ((*span).prev, (*span).next);
+            let (prev, next) = ((*span).state.prev, (*span).state.next);
             if prev.is_null() {
                 *(*bin).open.get() = next;
             } else {
-                (*prev).next = next;
+                (*prev).state.next = next;
             }
             if !next.is_null() {
-                (*next).prev = prev;
+                (*next).state.prev = prev;
             }
         }
     }

@@ -90,23 +90,27 @@ impl Heap {
     }
 
     /// The calling thread's bin for `class`.
+    ///
+    /// # Safety
+    /// `heap` came from `Arc::as_ptr` (bins count claims through it), and the caller has a claim.
     #[inline(always)]
-    pub(super) fn bin(&self, class: usize) -> *const Bin {
-        let shard = &self.shards[thread_number() & (self.shards.len() - 1)];
+    pub(super) unsafe fn bin(heap: *const Heap, class: usize) -> *const Bin {
+        // SAFETY: alive by the caller's claim.
+        let shards = unsafe { &(*heap).shards };
+        let shard = &shards[thread_number() & (shards.len() - 1)];
         // Acquire: pairs with the Release in `new_shard`.
         let mut bins = shard.load(Ordering::Acquire);
         if bins.is_null() {
-            bins = self.new_shard(shard);
+            bins = Self::new_shard(heap, shard);
         }
         // SAFETY: shards live as long as the heap, and `class < CLASSES`.
         unsafe { bins.cast::<Bin>().add(class) }
     }
 
     #[cold]
-    fn new_shard(&self, shard: &AtomicPtr<[Bin; CLASSES]>) -> *mut [Bin; CLASSES] {
-        let made: Box<[Bin; CLASSES]> =
-            Box::new(std::array::from_fn(|class| Bin::new(self, size_of_class(class))));
-        let made = Box::into_raw(made);
+    fn new_shard(heap: *const Heap, shard: &AtomicPtr<[Bin; CLASSES]>) -> *mut [Bin; CLASSES] {
+        let bins = std::array::from_fn(|class| Bin::new(heap, size_of_class(class)));
+        let made = Box::into_raw(Box::new(bins));
         // Release: pairs with the Acquire in `bin`; Acquire: we may use the shard of the thread that won.
         match shard.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => made,

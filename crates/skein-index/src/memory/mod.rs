@@ -22,7 +22,7 @@
 //! 2. **Spans.** A span belongs either to the pool (its bit is set in its region's free mask) or to exactly
 //!    one bin. Its header's `bin` and `size` are written before the first object is handed out, and do not
 //!    change until the last object is back.
-//! 3. **Latch.** The other fields of a header, the links of free objects, and a bin's list are read and
+//! 3. **Latch.** The rest of a header (its `state`), the links of free objects, and a bin's list are read and
 //!    written only under the bin's latch, or by the one thread that took the span from the pool and has not
 //!    yet linked it (or has unlinked it and not yet given it back).
 //! 4. **List.** A bin's list holds exactly those of its spans that have room. A span with no objects in use

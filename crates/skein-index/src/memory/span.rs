@@ -8,7 +8,7 @@
 //! The header's place varies with the span's address (its colour): were it always at the span's start, all
 //! headers of a large arena would share a few sets of the caches and push each other out.
 
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 
 use super::bin::Bin;
 
@@ -18,13 +18,20 @@ pub(super) const SPAN: usize = if cfg!(miri) { 16 << 10 } else { 64 << 10 };
 /// How many places a header can have.
 const COLOURS: usize = 16;
 
-/// A span's own data. Fields below `size` are guarded by the bin's latch (invariant 3).
+/// A span's own data. While any object is live, every thread may read `bin` and `size`, so no `&mut` to the
+/// whole header is ever made; the rest is guarded by the bin's latch.
 #[repr(C, align(64))]
 pub(super) struct Span {
     /// The bin that holds the span (invariant 2).
     pub(super) bin: *const Bin,
     /// Bytes per object (invariant 2).
     pub(super) size: u32,
+    /// What changes (invariant 3).
+    pub(super) state: State,
+}
+
+/// The part of a header that the bin's latch guards.
+pub(super) struct State {
     /// Objects that users own.
     pub(super) used: u32,
     /// Offset of the first object in the free list, from the span's base; 0 if there is none. A free
@@ -72,23 +79,20 @@ impl Span {
         let first = header_address(base.addr().get()) - base.addr().get() + size_of::<Span>();
         // SAFETY: the header lies inside the span, is aligned to 64 as the span is, and is the caller's.
         unsafe {
+            let (prev, next) = (null_mut(), null_mut());
             span.write(Span {
                 bin,
                 size,
-                used: 0,
-                free: 0,
-                fresh: first as u32,
-                prev: std::ptr::null_mut(),
-                next: std::ptr::null_mut(),
+                state: State { used: 0, free: 0, fresh: first as u32, prev, next },
             });
         }
         span
     }
 
-    /// Whether no object is left to hand out.
+    /// Whether no object is left to hand out. REQUIRES: the bin's latch.
     #[inline(always)]
     pub(super) fn is_full(&self) -> bool {
-        self.free == 0 && self.fresh as usize + self.size as usize > SPAN
+        self.state.free == 0 && self.state.fresh as usize + self.size as usize > SPAN
     }
 
     /// Hands an object out.
@@ -97,13 +101,12 @@ impl Span {
     /// The caller holds the bin's latch, and the span is not full.
     #[inline(always)]
     pub(super) unsafe fn take(span: *mut Span) -> NonNull<u8> {
-        // SAFETY: under the latch the header is the caller's (invariant 3).
-        let this = unsafe { &mut *span };
-        debug_assert!(!this.is_full());
+        // SAFETY: under the latch the state is the caller's (invariant 3).
+        let (this, size) = unsafe { (&mut (*span).state, (*span).size) };
         let base = base_of(span.addr());
         let offset = if this.free == 0 {
             let offset = this.fresh;
-            this.fresh += this.size;
+            this.fresh += size;
             offset
         } else {
             let offset = this.free;
@@ -124,8 +127,8 @@ impl Span {
     /// The caller holds the bin's latch; the object is one of this span's, and gives up its contents.
     #[inline(always)]
     pub(super) unsafe fn give(span: *mut Span, object: NonNull<u8>) {
-        // SAFETY: under the latch the header is the caller's (invariant 3).
-        let this = unsafe { &mut *span };
+        // SAFETY: under the latch the state is the caller's (invariant 3).
+        let this = unsafe { &mut (*span).state };
         let address = object.addr().get();
         let link = std::ptr::with_exposed_provenance_mut::<u32>(address);
         // SAFETY: objects are at least 8 bytes long and aligned to 8 (invariant 5), and this one is free now.

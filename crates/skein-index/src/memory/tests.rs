@@ -146,12 +146,18 @@ fn discard_takes_all() {
 }
 
 #[test]
-#[should_panic(expected = "freed as 64 bytes, allocated as 128")]
 fn a_wrong_size_is_noticed() {
     let arena = Arena::new();
-    let object = arena.alloc(128, Part::Rows);
-    // SAFETY: the object is live; the wrong size is what the test is about, and panics.
-    unsafe { Arena::free(object, 64, Part::Rows) };
+    for (size, wrong) in [(128, 64), (20_000, 20_001)] {
+        let object = Object::new(&arena, size, Part::Rows, 3);
+        let pointer = object.pointer;
+        // SAFETY: the object is live; the wrong size is what the test is about, and panics before any change.
+        let freed = std::panic::catch_unwind(move || unsafe { Arena::free(pointer, wrong, Part::Rows) });
+        let message = *freed.expect_err("must panic").downcast::<String>().expect("a formatted message");
+        assert_eq!(message, format!("freed as {wrong} bytes, allocated as {size}"));
+        object.free();
+    }
+    assert_empty(&arena);
 }
 
 /// Each thread allocates, keeps some, frees some, and sends the rest to its neighbour, which frees them.
