@@ -4,7 +4,9 @@
 //!   indexes and of the log becomes one that `loom` explores.
 //! - [`reclaim`]: the one memory reclamation scheme, in one place.
 //! - [`spin`]: how a thread waits for another one that holds a latch for a few dozen instructions.
+//! - [`version`]: the version word of a tree node, by which readers notice writers.
 
 pub mod atomic;
 pub mod reclaim;
 pub mod spin;
+pub mod version;

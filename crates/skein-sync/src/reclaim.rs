@@ -10,10 +10,27 @@
 //! a value, not a global, so an index or a store owns its own and needs no `'static` data; what is still
 //! waiting when the collector is dropped is freed then.
 //!
-//! Loads that may only be followed under a guard need `Acquire`; the crate's asymmetric fence orders the
-//! guard's entry before them (its "fast barrier"), so a lookup pays no fence of its own.
+//! A pointer that a guard is to protect is loaded with [`PROTECT`]; the crate's asymmetric fence orders the
+//! guard's entry before such loads (its "fast barrier"), so a lookup pays no fence of its own.
+//!
+//! Under `--cfg skein_loom` a stand-in takes the crate's place: it frees what was retired when the collector
+//! is dropped, so a model never sees freed memory, and explores none of the reclamation's own steps.
 
+#[cfg(skein_loom)]
+mod stand_in;
+
+use crate::atomic::Ordering;
+
+#[cfg(not(skein_loom))]
 pub use seize::{Collector, Guard, LocalGuard, OwnedGuard};
+#[cfg(skein_loom)]
+pub use stand_in::{Collector, Guard, LocalGuard, OwnedGuard};
+
+/// The ordering of a load whose pointer is followed under a guard.
+///
+/// `SeqCst`: such loads take part in the total order of the guard's entry and of the barrier that
+/// retiring starts with. On x86 and with `LDAR` on Arm it costs no more than `Acquire`.
+pub const PROTECT: Ordering = Ordering::SeqCst;
 
 /// Panics unless `guard` was made by `collector`.
 ///
