@@ -3,10 +3,15 @@
 //! Every index keeps the contract of [`index::OrderedIndex`]; values live in [`slot::Slot`]s.
 //! [`memory`] holds the arenas that nodes, keys and rows are allocated from.
 
+mod counter;
 pub mod index;
+pub mod masstree;
 pub mod memory;
+pub mod range;
 pub mod slot;
 
 pub use index::{Change, Computed, Cursor, MemoryUsage, OrderedIndex, Refused};
+pub use masstree::Masstree;
+pub use range::{prefix, range};
 pub use skein_sync::reclaim::{Collector, Guard, LocalGuard, OwnedGuard};
 pub use slot::{Boxed, Inline, Slot};

@@ -89,7 +89,8 @@ impl Version {
     /// Whether the node has split (or started to, or was deleted) between this version and `later`.
     #[inline(always)]
     pub const fn split_until(self, later: Self) -> bool {
-        (self.0 ^ later.0) >= VSPLIT_ONE || (later.0 & (SPLITTING | DELETED)) != (self.0 & (SPLITTING | DELETED))
+        (self.0 ^ later.0) >= VSPLIT_ONE
+            || (later.0 & (SPLITTING | DELETED)) != (self.0 & (SPLITTING | DELETED))
     }
 }
 

@@ -16,7 +16,8 @@ pub(super) const LINK: u8 = 9;
 /// The code of a free slot that held a key before: a reader may still look at it, so its reuse is marked.
 pub(super) const REUSED: u8 = 14;
 /// The code of a free slot that never held a key.
-pub(super) const FRESH: u8 = 15;
+#[cfg(test)]
+const FRESH: u8 = 15;
 
 /// The codes of all slots, and the width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl Lens {
     /// No keys, in a node of `width` slots.
     pub(super) const fn empty(width: usize) -> Self {
         debug_assert!(width >= 1 && width <= 15);
-        Self((1 << 60) - 1 | (width as u64) << 60)
+        Self(((1 << 60) - 1) | ((width as u64) << 60))
     }
 
     /// The codes stored as `word`.

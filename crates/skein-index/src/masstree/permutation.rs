@@ -25,7 +25,7 @@ impl Permutation {
     /// Slots `0..count` in order, and the others up to `width` free.
     pub(super) const fn identity(count: usize, width: usize) -> Self {
         debug_assert!(count <= width && width <= 15);
-        let slots = 0xedcb_a987_6543_210 & nibbles(width);
+        let slots = 0x0edc_ba98_7654_3210 & nibbles(width);
         Self(slots << 4 | count as u64)
     }
 

@@ -1,0 +1,51 @@
+//! A counter that many threads change at once without sharing a cache line.
+
+use skein_sync::atomic::{AtomicU64, Ordering};
+
+use crate::memory::CachePadded;
+
+/// How many parts the counter has; a power of two.
+const STRIPES: usize = if cfg!(skein_loom) { 1 } else { 16 };
+
+/// A sum in several parts; a thread adds to its own.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    stripes: [CachePadded<AtomicU64>; STRIPES],
+}
+
+impl Counter {
+    /// Zero.
+    pub(crate) fn new() -> Self {
+        Self { stripes: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))) }
+    }
+
+    /// Adds to the part of this thread.
+    #[inline]
+    pub(crate) fn add(&self, thread: usize, delta: i64) {
+        // Relaxed: a sum of its own, that orders nothing else.
+        self.stripes[thread % STRIPES].fetch_add(delta.cast_unsigned(), Ordering::Relaxed);
+    }
+
+    /// The sum; exact while nobody adds.
+    pub(crate) fn sum(&self) -> usize {
+        let parts = self.stripes.iter().map(|stripe| stripe.load(Ordering::Relaxed));
+        // A part may be negative by itself, and the sum for a moment, while others add.
+        let sum = parts.fold(0_u64, u64::wrapping_add).cast_signed();
+        usize::try_from(sum).unwrap_or(0)
+    }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_may_be_negative() {
+        let counter = Counter::new();
+        counter.add(0, 5);
+        counter.add(1, -3);
+        assert_eq!(counter.sum(), 2);
+        counter.add(17, -2);
+        assert_eq!(counter.sum(), 0);
+    }
+}

@@ -1,0 +1,103 @@
+//! Changes within one locked border node.
+
+use std::cmp::Ordering;
+
+use super::key::Slice;
+use super::latch::Latch;
+use super::lens::{LINK, Lens, REUSED};
+use super::node::Node;
+use super::permutation::Permutation;
+
+/// Where a slice is, or belongs, in a border node.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Seat {
+    /// It is there.
+    Taken { slot: usize, position: usize },
+    /// It is not there, and belongs at this position of the permutation.
+    Vacant { position: usize },
+}
+
+/// One key of a border node: its slice, and its value or link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) slice: Slice,
+    pub(super) lv: u64,
+}
+
+impl<const W: usize> Node<W> {
+    /// The key at `position`.
+    pub(super) fn entry(self, lens: Lens, permutation: Permutation, position: usize) -> Entry {
+        let slot = permutation.slot(position);
+        let slice = Slice { bits: self.slice(slot), code: lens.code(slot) };
+        Entry { slice, lv: self.lv(slot, lens.width()) }
+    }
+
+    /// Fills an empty border node that nobody else can see.
+    pub(super) fn fill(self, entries: impl Iterator<Item = Entry>) {
+        let mut lens = self.lens();
+        let width = lens.width();
+        let mut count = 0;
+        for entry in entries {
+            self.set_slice(count, entry.slice.bits);
+            self.set_lv(count, width, entry.lv);
+            lens = lens.with(count, entry.slice.code);
+            count += 1;
+        }
+        self.set_permutation(Permutation::identity(count, width));
+        self.set_lens(lens);
+    }
+}
+
+impl<const W: usize> Latch<W> {
+    /// Finds the seat of a slice.
+    #[inline]
+    pub(super) fn seat(&self, slice: Slice) -> Seat {
+        let (permutation, lens) = (self.permutation(), self.lens());
+        for position in 0..permutation.count() {
+            let slot = permutation.slot(position);
+            let here = Slice { bits: self.slice(slot), code: lens.code(slot) };
+            match here.cmp(&slice) {
+                Ordering::Less => {}
+                Ordering::Equal => return Seat::Taken { slot, position },
+                Ordering::Greater => return Seat::Vacant { position },
+            }
+        }
+        Seat::Vacant { position: permutation.count() }
+    }
+
+    /// Whether all slots hold keys.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.permutation().count() == self.lens().width()
+    }
+
+    /// Adds a key at `position`; there is a free slot.
+    ///
+    /// A slot that was in use before is marked: a reader may have matched its old slice and be about to read
+    /// its value (section 4.6.5). A fresh slot needs no mark, since its code makes it appear all at once.
+    #[inline]
+    pub(super) fn insert_entry(&self, position: usize, entry: Entry) {
+        let (permutation, slot) = self.permutation().insert_at(position);
+        let lens = self.lens();
+        if lens.code(slot) == REUSED {
+            self.version().mark_inserting();
+        }
+        self.set_slice(slot, entry.slice.bits);
+        self.set_lv(slot, lens.width(), entry.lv);
+        self.set_permutation(permutation);
+        self.set_lens(lens.with(slot, entry.slice.code));
+    }
+
+    /// Removes the key at `position`. Its slice and value stay, for readers who have found it already.
+    pub(super) fn remove_entry(&self, position: usize) {
+        let (permutation, lens) = (self.permutation(), self.lens());
+        self.set_lens(lens.with(permutation.slot(position), REUSED));
+        self.set_permutation(permutation.remove_at(position, lens.width()));
+    }
+
+    /// Whether the key in this slot goes on.
+    #[inline(always)]
+    pub(super) fn is_link(&self, slot: usize) -> bool {
+        self.lens().code(slot) == LINK
+    }
+}

@@ -1,0 +1,362 @@
+//! The cursor: a path of border nodes, one per layer, and a position in each.
+//!
+//! ```text
+//!   frames   layer 0: node, version, order, position ─┐
+//!            layer 1: node, version, order, position ─┤  the last one's position is where the cursor stands
+//!   key      [slice of layer 0][slice of layer 1][rest of the key]
+//! ```
+//!
+//! A frame keeps the order of a node's keys as it was when the cursor came to the node; each step reads the
+//! key and value afresh and checks the node's version. As long as that is unchanged, no key has moved
+//! into or out of the node but by being inserted or removed, so every key that was there all the time is met
+//! once. If it has changed, the cursor descends again and resumes past the key it stood on.
+//! A step back to the left neighbour trusts `prev` only if that node's `next` leads back.
+
+use std::cmp::Ordering;
+use std::marker::PhantomData;
+
+use skein_sync::reclaim::Guard;
+use skein_sync::version::Version;
+
+use super::Masstree;
+use super::key::Slice;
+use super::lens::LINK;
+use super::link::Link;
+use super::lookup::find_border;
+use super::node::Node;
+use super::permutation::Permutation;
+use crate::index::Cursor;
+use crate::slot::Slot;
+
+/// A border node on the cursor's path.
+#[derive(Clone, Copy, Debug)]
+struct Frame<const W: usize> {
+    node: Node<W>,
+    version: Version,
+    permutation: Permutation,
+    /// From -1, before the first, to the count, past the last.
+    position: isize,
+}
+
+impl<const W: usize> Frame<W> {
+    fn new(node: Node<W>, version: Version) -> Self {
+        Self { node, version, permutation: node.permutation(), position: 0 }
+    }
+
+    fn to_last(mut self) -> Self {
+        self.position = self.permutation.count().cast_signed() - 1;
+        self
+    }
+
+    fn step(&mut self, forward: bool) {
+        self.position += if forward { 1 } else { -1 };
+    }
+
+    /// The slot at the frame's position.
+    fn slot(&self) -> Option<usize> {
+        let position = usize::try_from(self.position).ok()?;
+        (position < self.permutation.count()).then(|| self.permutation.slot(position))
+    }
+
+    fn changed(&self) -> bool {
+        self.node.version().changed(self.version)
+    }
+
+    /// The neighbour in the direction of travel.
+    fn neighbour(&self, forward: bool) -> Neighbour<W> {
+        let node = self.node;
+        let neighbour = match node.is_full_width() {
+            false => None,
+            true if forward => node.next(),
+            true => node.prev(),
+        };
+        if self.changed() {
+            return Neighbour::Changed;
+        }
+        let Some(neighbour) = neighbour else { return Neighbour::None };
+        let version = neighbour.version().stable();
+        if version.is_deleted() {
+            return Neighbour::Changed;
+        }
+        let frame = Self::new(neighbour, version);
+        if forward {
+            if let Some(after) = neighbour.next() {
+                after.prefetch();
+            }
+            return Neighbour::Found(frame);
+        }
+        // If the left neighbour has split, its `next` leads to the node that lies between.
+        if neighbour.next() == Some(node) { Neighbour::Found(frame.to_last()) } else { Neighbour::Changed }
+    }
+}
+
+/// What lies beside a node.
+enum Neighbour<const W: usize> {
+    Found(Frame<W>),
+    None,
+    /// Something has changed; descend again.
+    Changed,
+}
+
+/// Where a cursor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Fresh,
+    BeforeFirst,
+    /// On a key, whose value has this word.
+    On(u64),
+    PastLast,
+}
+
+/// A cursor of a [`Masstree`].
+pub struct MasstreeCursor<'g, S: Slot, G: Guard, const W: usize> {
+    tree: &'g Masstree<S, W>,
+    guard: PhantomData<&'g G>,
+    frames: Vec<Frame<W>>,
+    key: Vec<u8>,
+    /// The key the cursor stood on before a step that has overwritten part of `key`.
+    stood_on: Vec<u8>,
+    /// Whether `stood_on` was set in this step.
+    kept: bool,
+    state: State,
+}
+
+/// Where a descent is to stop.
+#[derive(Clone, Copy, Debug)]
+enum Target<'k> {
+    Key { key: &'k [u8], inclusive: bool },
+    End,
+}
+
+impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
+    pub(super) fn new(tree: &'g Masstree<S, W>, _guard: &'g G) -> Self {
+        Self {
+            tree,
+            guard: PhantomData,
+            frames: Vec::new(),
+            key: Vec::new(),
+            stood_on: Vec::new(),
+            kept: false,
+            state: State::Fresh,
+        }
+    }
+
+    /// Descends to a target until nothing changes under way.
+    fn descend(&mut self, target: Target<'_>, forward: bool) -> bool {
+        loop {
+            let found = match target {
+                Target::Key { key, inclusive } => self.try_seek(key, inclusive, forward),
+                Target::End => {
+                    self.frames.clear();
+                    self.key.clear();
+                    self.try_enter(self.tree.root(), forward).and_then(|()| self.settle(forward, false))
+                }
+            };
+            if let Some(found) = found {
+                return found;
+            }
+        }
+    }
+
+    /// Copies the key the cursor stands on, once in a step.
+    fn keep_key(&mut self) {
+        if !self.kept {
+            self.kept = true;
+            self.stood_on.clear();
+            self.stood_on.extend_from_slice(&self.key);
+        }
+    }
+
+    /// One step from the key the cursor stands on.
+    fn step(&mut self, forward: bool) -> bool {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.step(forward);
+        }
+        self.kept = false;
+        if let Some(found) = self.settle(forward, true) {
+            return found;
+        }
+        // Something has changed: resume past the key that the cursor stood on.
+        self.keep_key();
+        let key = std::mem::take(&mut self.stood_on);
+        let found = self.descend(Target::Key { key: &key, inclusive: false }, forward);
+        self.stood_on = key;
+        found
+    }
+
+    /// Descends along `target`'s slices and settles on the first key from there on, in the given direction.
+    /// None if something changed.
+    fn try_seek(&mut self, target: &[u8], inclusive: bool, forward: bool) -> Option<bool> {
+        self.frames.clear();
+        self.key.clear();
+        let mut root = self.tree.root();
+        let mut offset = 0;
+        loop {
+            let slice = Slice::at(target, offset);
+            let visit = find_border(root, slice.bits)?;
+            let mut frame = Frame::new(visit.node, visit.version);
+            let equal = lower_bound(&mut frame, slice);
+            let lens = frame.node.lens();
+            let word = frame.slot().map_or(0, |slot| frame.node.lv(slot, lens.width()));
+            if frame.changed() {
+                return None;
+            }
+            let passed = if !equal {
+                !forward
+            } else if slice.code < LINK {
+                !inclusive
+            } else {
+                // SAFETY: validated above; the cursor borrows a guard.
+                match unsafe { Link::from_word(word) } {
+                    Link::Layer(node) => {
+                        self.frames.push(frame);
+                        self.key.extend_from_slice(&target[offset..offset + 8]);
+                        offset += 8;
+                        root = node;
+                        continue;
+                    }
+                    Link::Suffix(suffix) => match suffix.bytes().cmp(&target[offset + 8..]) {
+                        Ordering::Less => forward,
+                        Ordering::Equal => !inclusive,
+                        Ordering::Greater => !forward,
+                    },
+                }
+            };
+            if passed {
+                frame.step(forward);
+            }
+            self.frames.push(frame);
+            return self.settle(forward, false);
+        }
+    }
+
+    /// Adds the frame of a layer's first or last border node. None if something changed.
+    fn try_enter(&mut self, root: Node<W>, forward: bool) -> Option<()> {
+        let visit = find_border(root, if forward { 0 } else { u64::MAX })?;
+        let frame = Frame::new(visit.node, visit.version);
+        self.frames.push(if forward { frame } else { frame.to_last() });
+        Some(())
+    }
+
+    /// Moves on from the top frame's position, which may be off its node, to the first key there is, and
+    /// stands on it. None if something changed. With `keep`, the key is copied before it is overwritten.
+    fn settle(&mut self, forward: bool, keep: bool) -> Option<bool> {
+        loop {
+            let prefix = 8 * self.frames.len().saturating_sub(1);
+            let Some(frame) = self.frames.last_mut() else {
+                self.state = if forward { State::PastLast } else { State::BeforeFirst };
+                self.key.clear();
+                return Some(false);
+            };
+            let Some(slot) = frame.slot() else {
+                match frame.neighbour(forward) {
+                    Neighbour::Changed => return None,
+                    Neighbour::Found(neighbour) => *frame = neighbour,
+                    Neighbour::None => {
+                        self.frames.pop();
+                        if let Some(upper) = self.frames.last_mut() {
+                            upper.step(forward);
+                        }
+                    }
+                }
+                continue;
+            };
+            let lens = frame.node.lens();
+            let (bits, code) = (frame.node.slice(slot), lens.code(slot));
+            let word = frame.node.lv(slot, lens.width());
+            if frame.changed() {
+                return None;
+            }
+            if code > LINK {
+                // Removed since the order was read.
+                frame.step(forward);
+                continue;
+            }
+            let slice = bits.to_be_bytes();
+            if code < LINK {
+                self.key.truncate(prefix);
+                self.key.extend_from_slice(&slice[..code.into()]);
+                self.state = State::On(word);
+                return Some(true);
+            }
+            // SAFETY: validated above; the cursor borrows a guard.
+            match unsafe { Link::from_word(word) } {
+                Link::<W>::Suffix(suffix) => {
+                    self.key.truncate(prefix);
+                    self.key.extend_from_slice(&slice);
+                    self.key.extend_from_slice(suffix.bytes());
+                    self.state = State::On(suffix.value());
+                    return Some(true);
+                }
+                Link::Layer(root) => {
+                    if keep {
+                        self.keep_key();
+                    }
+                    self.key.truncate(prefix);
+                    self.key.extend_from_slice(&slice);
+                    self.try_enter(root, forward)?;
+                }
+            }
+        }
+    }
+}
+
+/// Puts a frame on the first live key at or after `slice`; returns whether it is equal.
+fn lower_bound<const W: usize>(frame: &mut Frame<W>, slice: Slice) -> bool {
+    let lens = frame.node.lens();
+    for position in 0..frame.permutation.count() {
+        let slot = frame.permutation.slot(position);
+        if !lens.is_live(slot) {
+            continue;
+        }
+        let here = Slice { bits: frame.node.slice(slot), code: lens.code(slot) };
+        if here >= slice {
+            frame.position = position.cast_signed();
+            return here == slice;
+        }
+    }
+    frame.position = frame.permutation.count().cast_signed();
+    false
+}
+
+impl<'g, S: Slot, G: Guard, const W: usize> Cursor<'g, S> for MasstreeCursor<'g, S, G, W> {
+    fn seek(&mut self, key: &[u8]) -> bool {
+        self.descend(Target::Key { key, inclusive: true }, true)
+    }
+
+    fn seek_back(&mut self, key: &[u8]) -> bool {
+        self.descend(Target::Key { key, inclusive: true }, false)
+    }
+
+    fn last(&mut self) -> bool {
+        self.descend(Target::End, false)
+    }
+
+    fn next(&mut self) -> bool {
+        match self.state {
+            State::On(_) => self.step(true),
+            State::Fresh | State::BeforeFirst => self.descend(Target::End, true),
+            State::PastLast => false,
+        }
+    }
+
+    fn prev(&mut self) -> bool {
+        match self.state {
+            State::On(_) => self.step(false),
+            State::Fresh | State::PastLast => self.descend(Target::End, false),
+            State::BeforeFirst => false,
+        }
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        matches!(self.state, State::On(_)).then_some(&*self.key)
+    }
+
+    fn value(&self) -> Option<S::Ref<'g>> {
+        match self.state {
+            // SAFETY: the word was in the tree under the guard that the cursor borrows for `'g`.
+            State::On(word) => Some(unsafe { S::borrow(word) }),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Deeper layers: how one comes to be, and how a solo node grows.
+//!
+//! ```text
+//!   slot: link ─► suffix "peg/a.png"           one key with this slice
+//!                      │  + key "...peg/b.png"
+//!                      ▼
+//!   slot: link ─► solo 1 "peg/a.pn" ─► solo 2 "g" , "g"...    the common slices, then a node for both
+//! ```
+//!
+//! A new layer is built aside and linked by one store of the slot's word (see `link.rs` for why the paper's
+//! UNSTABLE state is not needed). The old key's value moves from its suffix block to the new layer; the
+//! block keeps what it had, so a reader who is still on it reads the value as of the moment of the change,
+//! which lies within that reader's operation.
+//!
+//! A full solo node is replaced by a wider copy: lock the upper border node, then the solo node, link
+//! the copy, mark the old one deleted. Readers of the old one start over. Sources: sections 4.6.3 and 4.6.5.
+
+use skein_sync::version::Version;
+
+use super::Masstree;
+use super::border::Entry;
+use super::key::Slice;
+use super::latch::Latch;
+use super::lens::LINK;
+use super::link::Link;
+use super::lookup::{Visit, find_slot, layer_root};
+use super::node::{Node, width_for};
+use super::suffix::Suffix;
+use crate::slot::Slot;
+
+impl<S: Slot, const W: usize> Masstree<S, W> {
+    /// The entry for what is left of a key from `offset` on, and its value; allocates a suffix if need be.
+    pub(super) fn entry_for(&self, key: &[u8], offset: usize, value: u64) -> Entry {
+        let slice = Slice::at(key, offset);
+        let lv = match slice.code {
+            LINK => Link::<W>::Suffix(Suffix::new(&self.arena, &key[offset + 8..], value)).word(),
+            _ => value,
+        };
+        Entry { slice, lv }
+    }
+
+    /// A solo root with these entries, in order.
+    pub(super) fn new_layer(&self, width: usize, entries: impl Iterator<Item = Entry>) -> Node<W> {
+        let root = Node::new_border(&self.arena, width, Version::BORDER.as_root());
+        root.fill(entries);
+        root
+    }
+
+    /// Layers that hold two different keys, given from the first byte past their common slice on. Returns
+    /// the link to the topmost.
+    pub(super) fn layer_of_two(&self, a: (&[u8], u64), b: (&[u8], u64)) -> Link<W> {
+        let mut offset = 0;
+        while Slice::at(a.0, offset) == Slice::at(b.0, offset) {
+            offset += 8;
+        }
+        let (first, second) = if a.0 < b.0 { (a, b) } else { (b, a) };
+        let both = [self.entry_for(first.0, offset, first.1), self.entry_for(second.0, offset, second.1)];
+        let mut link = Link::Layer(self.new_layer(width_for::<W>(2), both.into_iter()));
+        while offset > 0 {
+            offset -= 8;
+            let entry = Entry { slice: Slice::at(a.0, offset), lv: link.word() };
+            link = Link::Layer(self.new_layer(width_for::<W>(1), std::iter::once(entry)));
+        }
+        link
+    }
+
+    /// Replaces a full solo node by a wider one that has `new` at `position` too. `upper` is the locked
+    /// border node whose slot for `slice` links to it. Returns the old node, unlinked.
+    pub(super) fn grow_solo(
+        &self,
+        upper: &Latch<W>,
+        slice: Slice,
+        solo: &Latch<W>,
+        position: usize,
+        new: Entry,
+    ) -> Node<W> {
+        let (lens, permutation) = (solo.lens(), solo.permutation());
+        let count = permutation.count();
+        let old = |index: usize| solo.entry(lens, permutation, index);
+        let entries = (0..position).map(old).chain(std::iter::once(new)).chain((position..count).map(old));
+        let wider = self.new_layer(width_for::<W>(count + 1), entries);
+        upper.relink(slice, Link::Layer(wider));
+        solo.version().mark_deleted();
+        solo.node()
+    }
+}
+
+impl<const W: usize> Latch<W> {
+    /// Stores another link in the slot of a locked border node that holds one for `slice`.
+    pub(super) fn relink(&self, slice: Slice, link: Link<W>) {
+        let lens = self.lens();
+        let slot = find_slot(self.node(), lens, slice).expect("the caller has found the slot");
+        self.set_lv(slot, lens.width(), link.word());
+    }
+
+    /// Locks the border node whose slot for `slice` links to `root`, as it was when `upper` was visited.
+    pub(super) fn take_link_to(upper: Visit<W>, slice: Slice, root: Node<W>) -> Option<Self> {
+        let latch = Self::take_for(upper, slice.bits)?;
+        let lens = latch.lens();
+        let slot = find_slot(latch.node(), lens, slice)?;
+        // SAFETY: under the lock, word and code belong together; the caller's guard protects the target.
+        let link = unsafe { Link::from_word(latch.lv(slot, lens.width())) };
+        (link == Link::Layer(root)).then_some(latch)
+    }
+}
+
+/// Makes a link that still leads to a former root lead to the present one. Links change only under the
+/// lock of the node they are in, and a layer's root is given up only under that lock too, so what is
+/// stored here is not stale the moment it is.
+#[cold]
+pub(super) fn mend_link<const W: usize>(upper: Visit<W>, slice: Slice, stale: Node<W>) {
+    if let Some(latch) = Latch::take_link_to(upper, slice, stale)
+        && let Some(root) = layer_root(stale)
+    {
+        latch.relink(slice, Link::Layer(root.node));
+    }
+}

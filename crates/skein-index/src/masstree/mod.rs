@@ -1,0 +1,275 @@
+//! Masstree: a trie of B+-trees, with optimistic readers and fine-grained locks.
+//!
+//! ```text
+//!   layer 0: B+-tree over key bytes 0..8
+//!     interior ── border ─► value                      (keys of at most 8 bytes)
+//!                   │
+//!                   ├─► suffix block                    (one key with this slice: the rest and the value)
+//!                   │
+//!                   └─► layer 1: B+-tree over bytes 8..16 ─► ...     (several keys with this slice)
+//! ```
+//!
+//! Source: Mao, Kohler, Morris, "Cache Craftiness for Fast Multicore Key-Value Storage" (2012), sections 4.1
+//! to 4.8. Files are named for what they hold; read `node.rs`, `lookup.rs`, `write.rs` first.
+//!
+//! # Protocol
+//! 1. Readers take no lock and write nothing shared. What they read in a node counts only if the node's version
+//!    did not change meanwhile (`lookup.rs`).
+//! 2. Writers change a node under its lock. Locks are taken upper layer before deeper layer; in a layer
+//!    children before parents, left before right (`latch.rs`).
+//! 3. Links between layers, and what they lead to, change only under the lock of the upper border node. So no
+//!    link to a node is left, or can be made, once the node is retired.
+//! 4. What readers may still see is freed by the collector, past a grace period.
+//!
+//! # Where we differ from the paper, and why
+//! - A slot's kind and address are one tagged word, so there is no UNSTABLE state (`link.rs`).
+//! - Key lengths are packed in one word whose store makes a key come or go; lookups need no permutation (`lens.rs`).
+//! - A layer starts as a solo border node of adaptive width (`node.rs`).
+//! - Suffixes always lie outside the node, in blocks of exact size (`suffix.rs`).
+//! - Version counters have 56 bits instead of 32 - 8 (`skein_sync::version`).
+//! - Low keys are stored, not read from a slot that must then never be reused (`node.rs`).
+
+mod batch;
+mod border;
+mod cursor;
+mod key;
+mod latch;
+mod layer;
+mod lens;
+mod link;
+mod lookup;
+mod node;
+mod partition;
+mod permutation;
+mod remove;
+mod split;
+mod suffix;
+mod teardown;
+mod tidy;
+mod write;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::reclaim::{Collector, Guard, PROTECT, check_guard};
+use skein_sync::version::Version;
+
+pub use cursor::MasstreeCursor;
+use node::Node;
+
+use crate::counter::Counter;
+use crate::index::{Change, Computed, MAX_KEY_LEN, MemoryUsage, OrderedIndex, Refused};
+use crate::memory::{Arena, Part};
+use crate::slot::Slot;
+
+/// An ordered index over byte strings; see the module's head.
+///
+/// `W` is the width of full nodes; 15 is the paper's and the one to use. Smaller ones make tests reach
+/// every case with few keys; below 10 they cannot hold all lengths of one slice (keys that differ in trailing
+/// zero bytes only, say), so those tests keep away from such keys.
+///
+/// ```
+/// use skein_index::{Inline, Masstree, OrderedIndex};
+///
+/// let tree = Masstree::new();
+/// let guard = tree.collector().enter();
+/// tree.insert(b"goose", Inline(1_u64), &guard)?;
+/// assert_eq!(tree.get(b"goose", &guard), Some(1));
+/// assert_eq!(tree.get(b"geese", &guard), None);
+/// # Ok::<(), skein_index::Refused>(())
+/// ```
+pub struct Masstree<S: Slot, const W: usize = 15> {
+    root: AtomicU64,
+    arena: Arena,
+    len: Counter,
+    budget: usize,
+    collector: Arc<Collector>,
+    slots: PhantomData<S>,
+}
+
+impl<S: Slot> Masstree<S> {
+    /// An empty tree with a collector of its own.
+    pub fn new() -> Self {
+        Self::with_collector(Arc::new(Collector::new()))
+    }
+
+    /// An empty tree that shares a collector, and so guards, with others.
+    pub fn with_collector(collector: Arc<Collector>) -> Self {
+        Self::with_width(collector)
+    }
+}
+
+impl<S: Slot, const W: usize> Masstree<S, W> {
+    /// An empty tree of the width that its type says.
+    pub fn with_width(collector: Arc<Collector>) -> Self {
+        const { assert!(W >= 3 && W <= 15, "a node has 3 to 15 slots") };
+        const { assert!(size_of::<usize>() == 8, "a pointer must fill a slot's word") };
+        let arena = Arena::new();
+        let root = Node::<W>::new_border(&arena, W, Version::BORDER.as_root());
+        Self {
+            root: AtomicU64::new(root.address()),
+            arena,
+            len: Counter::new(),
+            budget: usize::MAX,
+            collector,
+            slots: PhantomData,
+        }
+    }
+
+    /// This tree, refusing writes once its memory is at `budget` bytes; counted in whole spans of the arena,
+    /// so the precision is 64 KiB.
+    #[must_use]
+    pub fn with_budget(mut self, budget: usize) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// The root of the first layer; it may be stale for a moment.
+    #[inline(always)]
+    fn root(&self) -> Node<W> {
+        // SAFETY: a root is retired only after another one is stored; callers hold a guard.
+        unsafe { Node::from_word(self.root.load(PROTECT)) }
+    }
+
+    /// Makes `new` the tree's root if `old` was. The caller holds the lock of `old`, so nobody else does.
+    fn replace_root(&self, old: Node<W>, new: Node<W>) {
+        if self.root.load(Ordering::Relaxed) == old.address() {
+            // Release: pairs with the load in `root`; the new root is initialised.
+            self.root.store(new.address(), Ordering::Release);
+        }
+    }
+
+    /// Checks what a write needs before anything changes.
+    #[inline]
+    fn admit(&self, key: &[u8]) -> Result<(), Refused> {
+        if key.len() > MAX_KEY_LEN {
+            return Err(Refused::KeyTooLong { len: key.len(), limit: MAX_KEY_LEN });
+        }
+        if self.budget != usize::MAX {
+            let used = self.arena.taken();
+            if used >= self.budget {
+                return Err(Refused::OverBudget { used, budget: self.budget });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: Slot, const W: usize> OrderedIndex<S> for Masstree<S, W> {
+    type Cursor<'g, G: Guard + 'g>
+        = MasstreeCursor<'g, S, G, W>
+    where
+        Self: 'g;
+
+    fn collector(&self) -> &Collector {
+        &self.collector
+    }
+
+    #[inline]
+    fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        check_guard(&self.collector, guard);
+        // SAFETY: the word was in the tree, and is retired, if at all, under this guard or a later one.
+        self.lookup(key).map(|word| unsafe { S::borrow(word) })
+    }
+
+    #[inline]
+    fn get_many<'g, G: Guard>(
+        &'g self,
+        keys: &[&[u8]],
+        guard: &'g G,
+        mut found: impl FnMut(usize, Option<S::Ref<'g>>),
+    ) {
+        check_guard(&self.collector, guard);
+        // SAFETY: as for `get`.
+        self.lookup_many(keys, |index, word| found(index, word.map(|word| unsafe { S::borrow(word) })));
+    }
+
+    #[inline]
+    fn insert<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        value: S,
+        guard: &'g G,
+    ) -> Result<Option<S::Ref<'g>>, Refused> {
+        check_guard(&self.collector, guard);
+        self.admit(key)?;
+        let mut value = Some(value);
+        let put = |_: Option<S::Ref<'_>>| value.take().map_or(Change::Keep, Change::Put);
+        Ok(self.write(key, put, guard).before)
+    }
+
+    fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        check_guard(&self.collector, guard);
+        if key.len() > MAX_KEY_LEN {
+            return None;
+        }
+        self.write(key, |_| Change::Remove, guard).before
+    }
+
+    #[inline]
+    fn compute<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Result<Computed<'g, S>, Refused> {
+        check_guard(&self.collector, guard);
+        self.admit(key)?;
+        Ok(self.write(key, change, guard))
+    }
+
+    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::Cursor<'g, G> {
+        check_guard(&self.collector, guard);
+        MasstreeCursor::new(self, guard)
+    }
+
+    fn remove_range<G: Guard>(
+        &self,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        mut each: impl FnMut(&[u8]),
+        guard: &G,
+    ) -> usize {
+        check_guard(&self.collector, guard);
+        let mut removed = 0;
+        crate::range::for_each_key(self, bounds, guard, |key| {
+            if self.remove(key, guard).is_some() {
+                removed += 1;
+                each(key);
+            }
+        });
+        removed
+    }
+
+    fn len(&self) -> usize {
+        self.len.sum()
+    }
+
+    fn split_points<G: Guard>(&self, parts: usize, guard: &G) -> Vec<Vec<u8>> {
+        check_guard(&self.collector, guard);
+        self.separators(parts)
+    }
+
+    fn memory(&self) -> MemoryUsage {
+        MemoryUsage {
+            nodes: self.arena.live(Part::Nodes),
+            keys: self.arena.live(Part::Keys),
+            unreclaimed: self.arena.live(Part::Retired),
+            reserved: self.arena.reserved(),
+        }
+    }
+}
+
+impl<S: Slot> Default for Masstree<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Slot, const W: usize> fmt::Debug for Masstree<S, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Masstree").field("len", &self.len()).field("width", &W).finish_non_exhaustive()
+    }
+}

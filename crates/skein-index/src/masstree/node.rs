@@ -1,0 +1,388 @@
+//! Nodes in memory: border and interior nodes, and how their fields are reached.
+//!
+//! ```text
+//!   border, full (320 bytes at W = 15)         border, solo (24 + 16 w bytes, w = 1, 2, 4, 7)
+//!   ┌─────────┬─────────────┬──────┐           ┌─────────┬─────────────┬──────┐
+//!   │ version │ permutation │ lens │           │ version │ permutation │ lens │
+//!   ├─────────┴─────────────┴──────┤           ├─────────┴─────────────┴──────┤
+//!   │ slice[W]                     │           │ slice[w]                     │
+//!   ├──────────────────────────────┤           ├──────────────────────────────┤
+//!   │ lv[W]  (value or link)       │           │ lv[w]                        │
+//!   ├──────┬──────┬────────┬───────┤           └──────────────────────────────┘
+//!   │ next │ prev │ parent │ low   │
+//!   └──────┴──────┴────────┴───────┘           interior (320 bytes at W = 15)
+//!                                              ┌─────────┬───────┬────────┐
+//!                                              │ version │ nkeys │ parent │
+//!                                              ├─────────┴───────┴────────┤
+//!                                              │ key[W]                   │
+//!                                              ├──────────────────────────┤
+//!                                              │ child[W + 1]             │
+//!                                              └──────────────────────────┘
+//! ```
+//!
+//! A solo border node is a whole layer by itself. On real paths nine layers in ten hold at most seven keys, so
+//! a layer starts as a solo node of the smallest width that fits, and grows; only a full node can
+//! split. Full nodes and interior nodes start on a cache line. Every field is one 64-bit atomic word.
+//! Source: Masstree, section 4.2, figure 2.
+//!
+//! # Invariants
+//! 1. **Liveness.** A `Node` is used only while its memory is live: it was reached under a guard that is
+//!    still held, or it is not shared yet, or the tree is borrowed mutably.
+//! 2. **Shape.** The width of a border node, and whether a node is border or interior, never change; so a
+//!    field's address is fixed, and `Node::size` gives the size it was allocated with.
+//! 3. **Words.** All fields are initialised before the handle is first returned.
+//! 4. **Low key.** `low` of a full node never changes, and no key below it is ever in the node.
+//! 5. **Parent.** A node's `parent` changes only under the old parent's lock, or under the node's own
+//!    lock when it has none; `next` under the node's own lock, `prev` under the left neighbour's.
+
+use std::ptr::NonNull;
+
+use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::version::{Version, VersionWord};
+
+use super::lens::Lens;
+use super::permutation::Permutation;
+use crate::memory::{Arena, CACHE_LINE, Part, prefetch_read};
+
+/// Bytes of an atomic word: 8, but for `loom`'s.
+const WORD: usize = size_of::<AtomicU64>();
+
+/// Words before the slices of a border node, and before the keys of an interior one.
+const HEAD: usize = 3;
+
+/// The widths of solo nodes; a layer with more keys has full nodes.
+pub(super) const SOLO_WIDTHS: [usize; 4] = [1, 2, 4, 7];
+
+/// The smallest width of a border node with room for `count` keys.
+pub(super) fn width_for<const W: usize>(count: usize) -> usize {
+    SOLO_WIDTHS.into_iter().find(|&width| width >= count && width < W).unwrap_or(W)
+}
+
+/// A node of a tree whose full nodes have `W` slots.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Node<const W: usize>(NonNull<u8>);
+
+impl<const W: usize> Node<W> {
+    /// The node whose address is in `word`.
+    ///
+    /// # Safety
+    /// The word came from [`Self::address`], tag bits aside, and invariant 1 holds for the node.
+    #[inline(always)]
+    pub(super) unsafe fn from_word(word: u64) -> Self {
+        let pointer = std::ptr::with_exposed_provenance_mut((word & !7) as usize);
+        // SAFETY: the address of a node is not null; the caller vouches that this is one.
+        Self(unsafe { NonNull::new_unchecked(pointer) })
+    }
+
+    /// The node whose address is in `word`, or none if the word is 0.
+    ///
+    /// # Safety
+    /// As for [`Self::from_word`], if the word is not 0.
+    #[inline(always)]
+    unsafe fn from_word_or_none(word: u64) -> Option<Self> {
+        // SAFETY: passed on to the caller.
+        (word != 0).then(|| unsafe { Self::from_word(word) })
+    }
+
+    /// The node's address.
+    #[inline(always)]
+    pub(super) fn address(self) -> u64 {
+        self.0.as_ptr().expose_provenance() as u64
+    }
+
+    /// A field.
+    #[inline(always)]
+    fn word<'a>(self, index: usize) -> &'a AtomicU64 {
+        debug_assert!((index + 1) * WORD <= self.size());
+        // SAFETY: callers pass indices of fields that the node has (invariant 2, checked above in tests);
+        // the node is live and initialised (invariants 1 and 3).
+        unsafe { self.0.cast::<AtomicU64>().add(index).as_ref() }
+    }
+
+    /// The version word.
+    #[inline(always)]
+    pub(super) fn version<'a>(self) -> &'a VersionWord {
+        // SAFETY: the first field is a `VersionWord`, which is live and initialised (invariants 1 and 3).
+        unsafe { self.0.cast().as_ref() }
+    }
+
+    /// Allocates a node of `words` fields, the first of which is the version, the others 0.
+    fn alloc(arena: &Arena, size: usize, version: Version) -> Self {
+        let pointer = arena.alloc(size, Part::Nodes);
+        pointer.as_ptr().expose_provenance();
+        // SAFETY: the memory is ours alone, `size` bytes long, and aligned to 8.
+        unsafe {
+            pointer.cast::<VersionWord>().write(VersionWord::new(version));
+            for index in 1..size / WORD {
+                pointer.cast::<AtomicU64>().add(index).write(AtomicU64::new(0));
+            }
+        }
+        Self(pointer)
+    }
+
+    /// Bytes of a node on cache lines with this many words.
+    const fn lines(words: usize) -> usize {
+        (words * WORD).next_multiple_of(CACHE_LINE)
+    }
+
+    const INTERIOR_SIZE: usize = Self::lines(HEAD + 2 * W + 1);
+    const FULL_SIZE: usize = Self::lines(HEAD + 2 * W + 4);
+
+    /// An empty border node.
+    pub(super) fn new_border(arena: &Arena, width: usize, version: Version) -> Self {
+        let size = if width == W { Self::FULL_SIZE } else { (HEAD + 2 * width) * WORD };
+        let node = Self::alloc(arena, size, version);
+        node.word(2).store(Lens::empty(width).word(), Ordering::Relaxed);
+        node.set_permutation(Permutation::identity(0, width));
+        node
+    }
+
+    /// An interior node without children.
+    pub(super) fn new_interior(arena: &Arena, version: Version) -> Self {
+        let node = Self::alloc(arena, Self::INTERIOR_SIZE, version);
+        for index in 0..W {
+            node.set_key(index, u64::MAX);
+        }
+        node
+    }
+
+    /// The bytes the node was allocated with.
+    pub(super) fn size(self) -> usize {
+        // SAFETY: the first three words of every node are live and initialised (invariants 1 and 3).
+        let (version, lens) =
+            unsafe { (self.0.cast::<VersionWord>().as_ref(), self.0.cast::<AtomicU64>().add(2).as_ref()) };
+        if !version.peek().is_border() {
+            return Self::INTERIOR_SIZE;
+        }
+        match Lens::from_word(lens.load(Ordering::Relaxed)).width() {
+            width if width == W => Self::FULL_SIZE,
+            width => (HEAD + 2 * width) * WORD,
+        }
+    }
+
+    /// Frees the node.
+    ///
+    /// # Safety
+    /// Nobody can reach the node, and it is counted as `part`.
+    pub(super) unsafe fn free(self, part: Part) {
+        // SAFETY: allocated in `alloc` with this size (invariant 2); the caller vouches for the rest.
+        unsafe { Arena::free(self.0, self.size(), part) };
+    }
+
+    /// Frees the node once nobody can see it.
+    ///
+    /// # Safety
+    /// The node is unlinked: no one who takes a guard from now on can reach it.
+    pub(super) unsafe fn retire(self, guard: &impl Guard) {
+        unsafe fn reclaim<const W: usize>(pointer: *mut u8, _: &Collector) {
+            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            unsafe { Node::<W>(NonNull::new_unchecked(pointer)).free(Part::Retired) };
+        }
+        // SAFETY: the node is live and counted as `Nodes`; the caller vouches that it is unlinked.
+        unsafe {
+            Arena::recount(self.0, self.size(), Part::Nodes, Part::Retired);
+            guard.defer_retire(self.0.as_ptr(), reclaim::<W>);
+        }
+    }
+
+    /// Asks for all cache lines of a full or interior node.
+    #[inline(always)]
+    pub(super) fn prefetch(self) {
+        self.prefetch_bytes(Self::FULL_SIZE);
+    }
+
+    #[inline(always)]
+    fn prefetch_bytes(self, bytes: usize) {
+        let mut offset = 0;
+        while offset < bytes {
+            prefetch_read(self.0.as_ptr().wrapping_add(offset));
+            offset += CACHE_LINE;
+        }
+    }
+
+    /// How many cache lines to ask for, for a root of either kind: 1 to 3, or 0 for those of a full node.
+    pub(super) fn lines_hint(self) -> u64 {
+        if self.size() == Self::FULL_SIZE || self.size() == Self::INTERIOR_SIZE {
+            return 0;
+        }
+        // A solo node may start anywhere in a line.
+        self.size().div_ceil(CACHE_LINE).min(3) as u64
+    }
+
+    /// Asks for as many cache lines as [`Self::lines_hint`] said.
+    #[inline(always)]
+    pub(super) fn prefetch_hint(self, hint: u64) {
+        if hint == 0 {
+            self.prefetch();
+        } else {
+            self.prefetch_bytes(hint as usize * CACHE_LINE);
+        }
+    }
+}
+
+/// Fields of border nodes.
+impl<const W: usize> Node<W> {
+    /// The permutation.
+    #[inline(always)]
+    pub(super) fn permutation(self) -> Permutation {
+        // Acquire: pairs with the Release in `set_permutation`, the slots it lists are filled.
+        Permutation::from_word(self.word(1).load(Ordering::Acquire))
+    }
+
+    #[inline(always)]
+    pub(super) fn set_permutation(self, permutation: Permutation) {
+        // Release: pairs with the Acquire in `permutation`.
+        self.word(1).store(permutation.word(), Ordering::Release);
+    }
+
+    /// The slots' codes, and the width.
+    #[inline(always)]
+    pub(super) fn lens(self) -> Lens {
+        // Acquire: pairs with the Release in `set_lens`, the live slots are filled.
+        Lens::from_word(self.word(2).load(Ordering::Acquire))
+    }
+
+    #[inline(always)]
+    pub(super) fn set_lens(self, lens: Lens) {
+        // Release: pairs with the Acquire in `lens`.
+        self.word(2).store(lens.word(), Ordering::Release);
+    }
+
+    #[inline(always)]
+    pub(super) fn slice(self, slot: usize) -> u64 {
+        // Relaxed: ordered by the codes' Acquire, and validated by the version.
+        self.word(HEAD + slot).load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_slice(self, slot: usize, slice: u64) {
+        self.word(HEAD + slot).store(slice, Ordering::Relaxed);
+    }
+
+    /// The value or link in a slot of a node with this width.
+    #[inline(always)]
+    pub(super) fn lv(self, slot: usize, width: usize) -> u64 {
+        self.word(HEAD + width + slot).load(PROTECT)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_lv(self, slot: usize, width: usize, word: u64) {
+        // Release: pairs with the load in `lv`; what the word points to is initialised.
+        self.word(HEAD + width + slot).store(word, Ordering::Release);
+    }
+
+    /// Whether the border node is full-width: one that has neighbours and a parent, and can split.
+    #[inline(always)]
+    pub(super) fn is_full_width(self) -> bool {
+        self.lens().width() == W
+    }
+
+    /// The right neighbour of a full border node.
+    #[inline(always)]
+    pub(super) fn next(self) -> Option<Self> {
+        // SAFETY: neighbours are retired only after they are unlinked (invariant 1).
+        unsafe { Self::from_word_or_none(self.word(HEAD + 2 * W).load(PROTECT)) }
+    }
+
+    pub(super) fn set_next(self, next: Option<Self>) {
+        // Release: pairs with the load in `next`; the node it links is initialised.
+        self.word(HEAD + 2 * W).store(next.map_or(0, Self::address), Ordering::Release);
+    }
+
+    /// The left neighbour of a full border node.
+    #[inline(always)]
+    pub(super) fn prev(self) -> Option<Self> {
+        // SAFETY: as for `next`.
+        unsafe { Self::from_word_or_none(self.word(HEAD + 2 * W + 1).load(PROTECT)) }
+    }
+
+    pub(super) fn set_prev(self, prev: Option<Self>) {
+        // Release: pairs with the load in `prev`.
+        self.word(HEAD + 2 * W + 1).store(prev.map_or(0, Self::address), Ordering::Release);
+    }
+
+    /// The least slice that may be in a full border node (invariant 4).
+    #[inline(always)]
+    pub(super) fn low(self) -> u64 {
+        self.word(HEAD + 2 * W + 3).load(Ordering::Relaxed)
+    }
+
+    /// Sets the low key of a node that is not shared yet.
+    pub(super) fn set_low(self, low: u64) {
+        self.word(HEAD + 2 * W + 3).store(low, Ordering::Relaxed);
+    }
+}
+
+/// Fields of interior nodes, and the parent of both kinds.
+impl<const W: usize> Node<W> {
+    /// The number of keys; there is one child more.
+    #[inline(always)]
+    pub(super) fn nkeys(self) -> usize {
+        // Acquire: pairs with the Release in `set_nkeys`, so that the children up to there are set.
+        self.word(1).load(Ordering::Acquire) as usize
+    }
+
+    pub(super) fn set_nkeys(self, nkeys: usize) {
+        // Release: pairs with the Acquire in `nkeys`.
+        self.word(1).store(nkeys as u64, Ordering::Release);
+    }
+
+    /// A separator; `u64::MAX` past the last.
+    #[inline(always)]
+    pub(super) fn key(self, index: usize) -> u64 {
+        // Relaxed: validated by the version.
+        self.word(HEAD + index).load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_key(self, index: usize, key: u64) {
+        self.word(HEAD + index).store(key, Ordering::Relaxed);
+    }
+
+    /// A child, whose index is at most a value that [`Self::nkeys`] returned under the same guard: each
+    /// pointer that can be read there was a child's while that guard was held, so it is protected.
+    #[inline(always)]
+    pub(super) fn child(self, index: usize) -> Self {
+        // SAFETY: see above (invariant 1).
+        unsafe { Self::from_word(self.word(HEAD + W + index).load(PROTECT)) }
+    }
+
+    pub(super) fn set_child(self, index: usize, child: Self) {
+        // Release: pairs with the load in `child`.
+        self.word(HEAD + W + index).store(child.address(), Ordering::Release);
+    }
+
+    /// The index of the child in whose range `slice` is.
+    #[inline(always)]
+    pub(super) fn child_index(self, slice: u64) -> usize {
+        let nkeys = self.nkeys();
+        let mut index = 0;
+        // All W keys without a branch: the unused ones are the greatest number.
+        for i in 0..W {
+            index += usize::from(self.key(i) <= slice);
+        }
+        index.min(nkeys)
+    }
+
+    #[inline(always)]
+    fn parent_word<'a>(self) -> &'a AtomicU64 {
+        let index = if self.version().peek().is_border() { HEAD + 2 * W + 2 } else { 2 };
+        self.word(index)
+    }
+
+    /// The parent of an interior or full border node; none for a root, and for a solo node.
+    pub(super) fn parent(self) -> Option<Self> {
+        if self.version().peek().is_border() && !self.is_full_width() {
+            return None;
+        }
+        // SAFETY: a parent is retired only after its children have another one, or are retired themselves
+        // (invariant 1).
+        unsafe { Self::from_word_or_none(self.parent_word().load(PROTECT)) }
+    }
+
+    pub(super) fn set_parent(self, parent: Option<Self>) {
+        // Release: pairs with the load in `parent`.
+        self.parent_word().store(parent.map_or(0, Self::address), Ordering::Release);
+    }
+}

@@ -1,0 +1,205 @@
+//! Splits: a full border node gives its upper half to a new right neighbour, and so up the tree.
+//!
+//! ```text
+//!        parent                     parent
+//!       /      \                   /  |   \
+//!   [a b c d] [x y]   + e  =>  [a b] [c d e] [x y]
+//!                                 └──next──►
+//! ```
+//!
+//! A node is marked as splitting from the first change to the last, so that readers of it wait, and
+//! those who were in the middle see its vsplit change. Locks are taken upwards and given back as soon as the
+//! level above is locked. Source: Masstree, sections 4.3 and 4.5, figure 5.
+//!
+//! Keys of one slice stay in one border node: there are at most ten (lengths 0 to 8, and one link), and
+//! the W + 1 = 16 keys to divide have a border between two slices somewhere. If the new key goes to the
+//! far right, the old node stays full and the new one starts with that key alone, so that keys inserted
+//! in order fill their nodes (section 4.3).
+
+use skein_sync::version::Version;
+
+use super::Masstree;
+use super::border::Entry;
+use super::latch::Latch;
+use super::lens::{Lens, REUSED};
+use super::node::Node;
+use super::permutation::Permutation;
+use crate::slot::Slot;
+
+/// The keys of a full border node with a new one among them, in order.
+struct Merged<const W: usize> {
+    node: Node<W>,
+    lens: Lens,
+    permutation: Permutation,
+    position: usize,
+    new: Entry,
+}
+
+impl<const W: usize> Merged<W> {
+    fn get(&self, index: usize) -> Entry {
+        match index {
+            _ if index < self.position => self.node.entry(self.lens, self.permutation, index),
+            _ if index == self.position => self.new,
+            _ => self.node.entry(self.lens, self.permutation, index - 1),
+        }
+    }
+
+    /// Whether the node may be cut before this key.
+    fn can_cut(&self, index: usize) -> bool {
+        self.get(index - 1).slice.bits != self.get(index).slice.bits
+    }
+
+    /// The index of the first key of the right half.
+    fn cut(&self) -> usize {
+        if self.position == W && self.node.next().is_none() && self.can_cut(W) {
+            return W;
+        }
+        let middle = W.div_ceil(2);
+        (0..=middle)
+            .flat_map(|distance| [middle - distance, middle + distance])
+            .find(|&index| (1..=W).contains(&index) && self.can_cut(index))
+            .expect("a node of width 10 or more holds two different slices when it is full")
+    }
+}
+
+impl<S: Slot, const W: usize> Masstree<S, W> {
+    /// Splits a full border node, full-width and locked, and adds `new` at `position`.
+    pub(super) fn split_border(&self, left: Latch<W>, position: usize, new: Entry) {
+        let (lens, permutation) = (left.lens(), left.permutation());
+        let merged = Merged { node: left.node(), lens, permutation, position, new };
+        let cut = merged.cut();
+        let low = merged.get(cut).slice.bits;
+
+        let right = Node::new_border(&self.arena, W, Version::BORDER.as_locked_split());
+        right.set_low(low);
+        right.fill((cut..=W).map(|index| merged.get(index)));
+        right.set_prev(Some(left.node()));
+        right.set_next(left.next());
+
+        left.version().mark_splitting();
+        let kept = if position < cut { cut - 1 } else { cut };
+        let mut kept_lens = lens;
+        for moved in kept..W {
+            kept_lens = kept_lens.with(permutation.slot(moved), REUSED);
+        }
+        left.set_lens(kept_lens);
+        left.set_permutation(permutation.truncate(kept));
+        if position < cut {
+            left.insert_entry(position, new);
+        }
+        // The right neighbour's `prev` is ours to change: we hold the lock on its left neighbour.
+        if let Some(next) = left.next() {
+            next.set_prev(Some(right));
+        }
+        left.set_next(Some(right));
+        self.ascend(left, Latch::of_new(right), low);
+    }
+
+    /// Links `right`, new and locked, beside `left`, whose split it came from; all its slices are at or above
+    /// `separator`.
+    fn ascend(&self, mut left: Latch<W>, mut right: Latch<W>, mut separator: u64) {
+        loop {
+            if left.version().peek().is_root() {
+                return self.new_root(&left, &right, separator);
+            }
+            let parent = left.take_parent().expect("a node that is no root has a parent");
+            let index = parent.child_position(left.node());
+            if parent.nkeys() < W {
+                parent.version().mark_inserting();
+                parent.insert_child(index, separator, right.node());
+                return;
+            }
+            parent.version().mark_splitting();
+            drop(left);
+            let (upper, up) = self.split_interior(&parent, index, separator, right.node());
+            drop(right);
+            (left, right, separator) = (parent, upper, up);
+        }
+    }
+
+    /// A new root above two halves of the old one.
+    fn new_root(&self, left: &Latch<W>, right: &Latch<W>, separator: u64) {
+        let root = Node::new_interior(&self.arena, Version::INTERIOR.as_root());
+        root.set_key(0, separator);
+        root.set_child(0, left.node());
+        root.set_child(1, right.node());
+        root.set_nkeys(1);
+        left.set_parent(Some(root));
+        right.set_parent(Some(root));
+        left.version().set_root(false);
+        // The tree's own root is exact; that of a deeper layer is mended by the next writer who comes by.
+        self.replace_root(left.node(), root);
+    }
+
+    /// Splits a full interior node, locked and marked, and adds a child behind that at `index`. Returns the
+    /// new right half, locked, and the separator between both.
+    fn split_interior(
+        &self,
+        left: &Latch<W>,
+        index: usize,
+        separator: u64,
+        child: Node<W>,
+    ) -> (Latch<W>, u64) {
+        let key = |i: usize| match i {
+            _ if i < index => left.key(i),
+            _ if i == index => separator,
+            _ => left.key(i - 1),
+        };
+        let child_at = |i: usize| match i {
+            _ if i <= index => left.child(i),
+            _ if i == index + 1 => child,
+            _ => left.child(i - 1),
+        };
+        // In-order inserts fill nodes here too; the right half needs one key at least.
+        let middle = if index == W { W - 1 } else { W / 2 };
+        let up = key(middle);
+        let right = Node::new_interior(&self.arena, Version::INTERIOR.as_locked_split());
+        for i in middle + 1..=W {
+            right.set_key(i - middle - 1, key(i));
+        }
+        for i in middle + 1..=W + 1 {
+            right.set_child(i - middle - 1, child_at(i));
+            child_at(i).set_parent(Some(right));
+        }
+        right.set_nkeys(W - middle);
+
+        if index < middle {
+            // The new child stays on the left: make room among those that stay.
+            for i in (index + 1..=middle).rev() {
+                left.set_child(i, child_at(i));
+            }
+            for i in (index..middle).rev() {
+                left.set_key(i, key(i));
+            }
+            child.set_parent(Some(left.node()));
+        } else if index == middle {
+            // `separator` goes up, and the new child is the first on the right.
+            debug_assert!(up == separator);
+        }
+        for i in middle..W {
+            left.set_key(i, u64::MAX);
+        }
+        left.set_nkeys(middle);
+        (Latch::of_new(right), up)
+    }
+}
+
+impl<const W: usize> Latch<W> {
+    /// The index of a child of this interior node.
+    pub(super) fn child_position(&self, child: Node<W>) -> usize {
+        (0..=self.nkeys()).find(|&index| self.child(index) == child).expect("a child is among its parent's")
+    }
+
+    /// Adds a child behind that at `index`; the node has room and is marked.
+    fn insert_child(&self, index: usize, separator: u64, child: Node<W>) {
+        let nkeys = self.nkeys();
+        for i in (index..nkeys).rev() {
+            self.set_key(i + 1, self.key(i));
+            self.set_child(i + 2, self.child(i + 1));
+        }
+        self.set_key(index, separator);
+        self.set_child(index + 1, child);
+        child.set_parent(Some(self.node()));
+        self.set_nkeys(nkeys + 1);
+    }
+}

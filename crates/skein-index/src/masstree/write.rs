@@ -1,0 +1,251 @@
+//! Writes: one locked border node at a time.
+//!
+//! ```text
+//!   reach ──► lock ──► seat ──► ask the closure ──► change ──► unlock ──► retire, tidy
+//!     ▲        │        │
+//!     └────────┴────────┘  the node went, or the key goes on in a layer by now: start over
+//! ```
+//!
+//! The way down is a reader's. The closure of `compute` is asked once, under all the locks that its answer can
+//! need, so nothing has to be undone. Source: Masstree, sections 4.3 and 4.5.
+
+use skein_sync::reclaim::{Collector, Guard};
+
+use super::Masstree;
+use super::border::Seat;
+use super::key::Slice;
+use super::latch::Latch;
+use super::layer::mend_link;
+use super::link::Link;
+use super::lookup::{Found, Visit, find_border, look_up};
+use super::node::Node;
+use super::suffix::Suffix;
+use crate::index::{Change, Computed};
+use crate::slot::Slot;
+
+/// Where a key is or belongs: the border node of the deepest layer it leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot<const W: usize> {
+    /// The layer's first byte within the key.
+    pub(super) offset: usize,
+    /// The key's slice in that layer.
+    pub(super) slice: Slice,
+    /// The border node.
+    pub(super) visit: Visit<W>,
+    /// The border node of the layer above that links here.
+    pub(super) upper: Option<Visit<W>>,
+}
+
+/// What a locked border node holds for a key.
+#[derive(Clone, Copy, Debug)]
+enum Held {
+    /// Its value, in the slot.
+    Value { slot: usize, position: usize },
+    /// Its value, in a suffix block.
+    Suffix { suffix: Suffix, position: usize },
+    /// Another key with the same slice, in a suffix block.
+    Other { slot: usize, suffix: Suffix },
+    /// Nothing; it belongs at this position.
+    Vacant { position: usize },
+}
+
+/// What a change took out of the tree, to be retired once no lock is held.
+#[derive(Debug)]
+pub(super) struct Unlinked<const W: usize> {
+    pub(super) suffix: Option<Suffix>,
+    pub(super) node: Option<Node<W>>,
+}
+
+impl<const W: usize> Unlinked<W> {
+    const NOTHING: Self = Self { suffix: None, node: None };
+
+    /// Hands over what was unlinked to the collector.
+    #[inline]
+    pub(super) fn retire<S: Slot>(self, value: Option<u64>, guard: &impl Guard) {
+        unsafe fn reclaim<S: Slot>(pointer: *mut u8, _: &Collector) {
+            // SAFETY: the word was taken out of the tree, which owned it, and is given back once.
+            drop(unsafe { S::from_word(pointer.addr() as u64) });
+        }
+        // SAFETY: all three are out of the tree: nobody who takes a guard from now on finds them.
+        unsafe {
+            if let Some(suffix) = self.suffix {
+                suffix.retire(guard);
+            }
+            if let Some(node) = self.node {
+                node.retire(guard);
+            }
+            if S::OWNS
+                && let Some(word) = value
+            {
+                guard.defer_retire(std::ptr::with_exposed_provenance_mut::<u8>(word as usize), reclaim::<S>);
+            }
+        }
+    }
+}
+
+impl<S: Slot, const W: usize> Masstree<S, W> {
+    /// Goes down as far as the key leads, mending stale links on the way.
+    #[inline]
+    pub(super) fn reach(&self, key: &[u8]) -> Spot<W> {
+        'tree: loop {
+            let mut root = self.root();
+            let mut offset = 0;
+            let mut upper = None;
+            loop {
+                let slice = Slice::at(key, offset);
+                let Some(mut visit) = find_border(root, slice.bits) else { continue 'tree };
+                match look_up(&mut visit, slice) {
+                    Found::Restart => continue 'tree,
+                    Found::Absent | Found::Value(_) => return Spot { offset, slice, visit, upper },
+                    // SAFETY: `look_up` validated the word; the caller holds a guard.
+                    Found::Link(word) => match unsafe { Link::from_word(word) } {
+                        Link::Suffix(_) => return Spot { offset, slice, visit, upper },
+                        Link::Layer(node) => {
+                            root = node;
+                            if !root.version().peek().is_root() {
+                                mend_link(visit, slice, root);
+                            }
+                        }
+                    },
+                }
+                upper = Some(visit);
+                offset += 8;
+            }
+        }
+    }
+
+    /// Does what `change` decides about `key`, which is not too long.
+    pub(super) fn write<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        mut change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Computed<'g, S> {
+        loop {
+            let spot = self.reach(key);
+            let Some(latch) = Latch::take_for(spot.visit, spot.slice.bits) else { continue };
+            let Some(mut held) = what_is_held(&latch, &spot, key) else { continue };
+            let mut locked = (None, latch);
+            if matches!(held, Held::Vacant { .. }) && locked.1.is_full() && !locked.1.is_full_width() {
+                let Some(both) = lock_for_growth(&spot, key, locked.1) else { continue };
+                locked = both;
+                let Some(again) = what_is_held(&locked.1, &spot, key) else { continue };
+                held = again;
+            }
+            let (upper, latch) = locked;
+            let before = match held {
+                Held::Value { slot, .. } => Some(latch.lv(slot, latch.lens().width())),
+                Held::Suffix { suffix, .. } => Some(suffix.value()),
+                Held::Other { .. } | Held::Vacant { .. } => None,
+            };
+            // SAFETY: the word is in the tree, and retired, if at all, under this guard or a later one.
+            let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
+            let changed = match change(seen) {
+                Change::Put(value) => {
+                    let unlinked = self.put(upper, latch, held, &spot, key, value.into_word());
+                    if before.is_none() {
+                        self.len.add(guard.thread_id(), 1);
+                    }
+                    unlinked.retire::<S>(before, guard);
+                    true
+                }
+                Change::Remove if before.is_some() => {
+                    drop(upper);
+                    self.take_out(latch, held, &spot, key, guard);
+                    self.len.add(guard.thread_id(), -1);
+                    Unlinked::<W>::NOTHING.retire::<S>(before, guard);
+                    true
+                }
+                Change::Keep | Change::Remove => false,
+            };
+            return Computed { before: seen, changed };
+        }
+    }
+
+    /// Sets the key's value, under the locks it needs.
+    fn put(
+        &self,
+        upper: Option<Latch<W>>,
+        latch: Latch<W>,
+        held: Held,
+        spot: &Spot<W>,
+        key: &[u8],
+        value: u64,
+    ) -> Unlinked<W> {
+        let width = latch.lens().width();
+        match held {
+            Held::Value { slot, .. } => latch.set_lv(slot, width, value),
+            Held::Suffix { suffix, .. } => suffix.set_value(value),
+            Held::Other { slot, suffix } => {
+                let old = (suffix.bytes(), suffix.value());
+                let link = self.layer_of_two(old, (&key[spot.offset + 8..], value));
+                latch.set_lv(slot, width, link.word());
+                return Unlinked { suffix: Some(suffix), node: None };
+            }
+            Held::Vacant { position } => {
+                let entry = self.entry_for(key, spot.offset, value);
+                match upper {
+                    _ if !latch.is_full() => latch.insert_entry(position, entry),
+                    Some(upper) => {
+                        let slice = Slice::at(key, spot.offset - 8);
+                        let old = self.grow_solo(&upper, slice, &latch, position, entry);
+                        return Unlinked { suffix: None, node: Some(old) };
+                    }
+                    None => self.split_border(latch, position, entry),
+                }
+            }
+        }
+        Unlinked::NOTHING
+    }
+
+    /// Removes the key that the locked node holds, and what its going leaves empty.
+    fn take_out<G: Guard>(&self, latch: Latch<W>, held: Held, spot: &Spot<W>, key: &[u8], guard: &G) {
+        let (position, suffix) = match held {
+            Held::Value { position, .. } => (position, None),
+            Held::Suffix { position, suffix } => (position, Some(suffix)),
+            Held::Other { .. } | Held::Vacant { .. } => unreachable!("the key is there"),
+        };
+        latch.remove_entry(position);
+        let node = latch.node();
+        let after = super::remove::aftermath(&latch, spot.offset);
+        drop(latch);
+        Unlinked::<W> { suffix, node: None }.retire::<S>(None, guard);
+        self.clean_up(after, node, key, spot.offset, guard);
+    }
+}
+
+/// Gives up a full solo node's lock to take first the upper node's and then its own, in the order of
+/// locks. None if the layer has changed meanwhile.
+#[cold]
+fn lock_for_growth<const W: usize>(
+    spot: &Spot<W>,
+    key: &[u8],
+    solo: Latch<W>,
+) -> Option<(Option<Latch<W>>, Latch<W>)> {
+    let node = solo.node();
+    drop(solo);
+    let slice = Slice::at(key, spot.offset - 8);
+    let upper = Latch::take_link_to(spot.upper?, slice, node)?;
+    let solo = Latch::take(node)?;
+    Some((Some(upper), solo))
+}
+
+/// What the locked node holds for the key; none if the key goes on in a layer.
+#[inline]
+fn what_is_held<const W: usize>(latch: &Latch<W>, spot: &Spot<W>, key: &[u8]) -> Option<Held> {
+    let (slot, position) = match latch.seat(spot.slice) {
+        Seat::Vacant { position } => return Some(Held::Vacant { position }),
+        Seat::Taken { slot, position } => (slot, position),
+    };
+    if !latch.is_link(slot) {
+        return Some(Held::Value { slot, position });
+    }
+    // SAFETY: under the lock, word and code belong together; the caller's guard protects the target.
+    match unsafe { Link::from_word(latch.lv(slot, latch.lens().width())) } {
+        Link::<W>::Layer(_) => None,
+        Link::Suffix(suffix) if suffix.bytes() == &key[spot.offset + 8..] => {
+            Some(Held::Suffix { suffix, position })
+        }
+        Link::Suffix(suffix) => Some(Held::Other { slot, suffix }),
+    }
+}

@@ -1,0 +1,226 @@
+//! What the tests of all indexes share: a model, and operations to run on both.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use proptest::prelude::*;
+use skein_index::{Change, Cursor, Guard, Inline, OrderedIndex, range};
+
+/// A key.
+pub type Key = Vec<u8>;
+
+/// A strategy for keys.
+pub type BoxedKey = BoxedStrategy<Key>;
+
+/// One operation on an index.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    Insert(Key, u64),
+    InsertIfAbsent(Key, u64),
+    Add(Key, u64),
+    Remove(Key),
+    Get(Key),
+    GetMany(Vec<Key>),
+    Seek(Key, usize),
+    SeekBack(Key, usize),
+    Range(Bound<Key>, Bound<Key>),
+    RemoveRange(Bound<Key>, Bound<Key>),
+}
+
+/// Keys that meet often, and meet a tree of slices where it hurts: shared prefixes, zero bytes, lengths around
+/// multiples of 8, keys and their extensions.
+pub fn any_key() -> BoxedKey {
+    let byte = prop_oneof![4 => Just(0_u8), 2 => Just(b'a'), 1 => Just(0xff), 1 => any::<u8>()];
+    let prefix = prop_oneof![
+        Just(0_usize),
+        Just(6),
+        Just(7),
+        Just(8),
+        Just(9),
+        Just(15),
+        Just(16),
+        Just(17),
+        Just(24),
+        Just(40)
+    ];
+    (prefix, any::<bool>(), prop::collection::vec(byte, 0..5))
+        .prop_map(|(length, zeros, tail)| {
+            let mut key: Key = if zeros {
+                vec![0; length]
+            } else {
+                b"shared/prefix/of/many/keys/and/more/of/it".iter().copied().cycle().take(length).collect()
+            };
+            key.extend(tail);
+            key
+        })
+        .boxed()
+}
+
+/// Keys with at most three lengths per slice, for trees of small nodes.
+pub fn spread_key() -> BoxedKey {
+    (0_usize..5, prop::collection::vec(0_u8..4, 1..9))
+        .prop_map(|(prefix, digits)| {
+            let mut key = vec![7; 8 * prefix];
+            let padded = digits.iter().copied().chain(std::iter::repeat(9)).take(8);
+            key.extend(padded);
+            if digits.len() > 6 {
+                key.extend_from_slice(&digits);
+            }
+            key
+        })
+        .boxed()
+}
+
+fn bound(key: BoxedKey) -> impl Strategy<Value = Bound<Key>> {
+    prop_oneof![
+        4 => key.clone().prop_map(Bound::Included),
+        4 => key.prop_map(Bound::Excluded),
+        1 => Just(Bound::Unbounded),
+    ]
+}
+
+/// A run of operations over the given keys.
+pub fn operations(key: BoxedKey, count: usize) -> impl Strategy<Value = Vec<Operation>> {
+    let k = || key.clone();
+    let one = prop_oneof![
+        10 => (k(), any::<u64>()).prop_map(|(key, value)| Operation::Insert(key, value)),
+        3 => (k(), any::<u64>()).prop_map(|(key, value)| Operation::InsertIfAbsent(key, value)),
+        3 => (k(), any::<u64>()).prop_map(|(key, value)| Operation::Add(key, value)),
+        8 => k().prop_map(Operation::Remove),
+        3 => k().prop_map(Operation::Get),
+        1 => prop::collection::vec(k(), 0..70).prop_map(Operation::GetMany),
+        2 => (k(), 0_usize..6).prop_map(|(key, steps)| Operation::Seek(key, steps)),
+        2 => (k(), 0_usize..6).prop_map(|(key, steps)| Operation::SeekBack(key, steps)),
+        1 => (bound(k()), bound(k())).prop_map(|(start, end)| Operation::Range(start, end)),
+        1 => (bound(k()), bound(k())).prop_map(|(start, end)| Operation::RemoveRange(start, end)),
+    ];
+    prop::collection::vec(one, 1..count)
+}
+
+fn as_slices<'k>(start: &'k Bound<Key>, end: &'k Bound<Key>) -> (Bound<&'k [u8]>, Bound<&'k [u8]>) {
+    (start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice))
+}
+
+/// The model's keys within bounds, which may cross.
+fn within(model: &BTreeMap<Key, u64>, start: &Bound<Key>, end: &Bound<Key>) -> Vec<(Key, u64)> {
+    let above = |key: &Key| match start {
+        Bound::Unbounded => true,
+        Bound::Included(start) => key >= start,
+        Bound::Excluded(start) => key > start,
+    };
+    let below = |key: &Key| match end {
+        Bound::Unbounded => true,
+        Bound::Included(end) => key <= end,
+        Bound::Excluded(end) => key < end,
+    };
+    model
+        .iter()
+        .filter(|(key, _)| above(key) && below(key))
+        .map(|(key, value)| (key.clone(), *value))
+        .collect()
+}
+
+/// Runs an operation on the index and on the model, and compares what they say.
+pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
+    index: &I,
+    model: &mut BTreeMap<Key, u64>,
+    operation: &Operation,
+    guard: &G,
+) {
+    match operation {
+        Operation::Insert(key, value) => {
+            let before = index.insert(key, Inline(*value), guard).unwrap();
+            assert_eq!(before, model.insert(key.clone(), *value));
+        }
+        Operation::InsertIfAbsent(key, value) => {
+            let before = index.insert_if_absent(key, Inline(*value), guard).unwrap();
+            assert_eq!(before, model.get(key).copied());
+            model.entry(key.clone()).or_insert(*value);
+        }
+        Operation::Add(key, delta) => {
+            let add = |current: Option<u64>| match current {
+                Some(current) if current % 5 == 0 => Change::Remove,
+                Some(current) if current % 5 == 1 => Change::Keep,
+                current => Change::Put(Inline(current.unwrap_or(0).wrapping_add(*delta))),
+            };
+            let done = index.compute(key, add, guard).unwrap();
+            let before = model.get(key).copied();
+            assert_eq!(done.before, before);
+            assert_eq!(done.changed, !matches!(before, Some(value) if value % 5 == 1));
+            match add(before) {
+                Change::Keep => {}
+                Change::Put(Inline(value)) => {
+                    model.insert(key.clone(), value);
+                }
+                Change::Remove => {
+                    model.remove(key);
+                }
+            }
+        }
+        Operation::Remove(key) => assert_eq!(index.remove(key, guard), model.remove(key)),
+        Operation::Get(key) => assert_eq!(index.get(key, guard), model.get(key).copied()),
+        Operation::GetMany(keys) => {
+            let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let mut found = vec![None; keys.len()];
+            index.get_many(&slices, guard, |at, value| {
+                assert!(found[at].replace(value).is_none(), "key {at} was answered twice");
+            });
+            for (key, found) in keys.iter().zip(found) {
+                assert_eq!(found, Some(model.get(key).copied()));
+            }
+        }
+        Operation::Seek(key, steps) => {
+            let mut cursor = index.cursor(guard);
+            let mut expected = model.range(key.clone()..);
+            let mut found = cursor.seek(key);
+            for _ in 0..=*steps {
+                let expected = expected.next();
+                assert_eq!(found, expected.is_some());
+                assert_eq!(cursor.key().zip(cursor.value()), expected.map(|(key, value)| (&**key, *value)));
+                found = cursor.next();
+            }
+        }
+        Operation::SeekBack(key, steps) => {
+            let mut cursor = index.cursor(guard);
+            let mut expected = model.range(..=key.clone());
+            let mut found = cursor.seek_back(key);
+            for _ in 0..=*steps {
+                let expected = expected.next_back();
+                assert_eq!(found, expected.is_some());
+                assert_eq!(cursor.key().zip(cursor.value()), expected.map(|(key, value)| (&**key, *value)));
+                found = cursor.prev();
+            }
+        }
+        Operation::Range(start, end) => {
+            let expected = within(model, start, end);
+            let found: Vec<_> = range(index, as_slices(start, end), guard).collect();
+            assert_eq!(found, expected);
+            let mut found: Vec<_> = range(index, as_slices(start, end), guard).rev().collect();
+            found.reverse();
+            assert_eq!(found, expected);
+            let mut both = range(index, as_slices(start, end), guard);
+            let (mut front, mut back) = (Vec::new(), Vec::new());
+            while let Some(item) = both.next() {
+                front.push(item);
+                back.extend(both.next_back());
+            }
+            front.extend(back.into_iter().rev());
+            assert_eq!(front, expected);
+        }
+        Operation::RemoveRange(start, end) => {
+            let expected = within(model, start, end);
+            let mut removed = Vec::new();
+            let count = index.remove_range(as_slices(start, end), |key| removed.push(key.to_vec()), guard);
+            assert_eq!(count, expected.len());
+            assert!(removed.iter().eq(expected.iter().map(|(key, _)| key)));
+            model.retain(|key, _| !removed.contains(key));
+        }
+    }
+}
+
+/// Compares the whole index with the model, in both directions.
+pub fn compare_all<I: OrderedIndex<Inline<u64>>, G: Guard>(index: &I, model: &BTreeMap<Key, u64>, guard: &G) {
+    assert_eq!(index.len(), model.len());
+    assert!(range(index, .., guard).eq(model.iter().map(|(key, value)| (key.clone(), *value))));
+    assert!(range(index, .., guard).rev().eq(model.iter().rev().map(|(key, value)| (key.clone(), *value))));
+}
