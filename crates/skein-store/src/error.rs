@@ -1,6 +1,10 @@
 //! What can go wrong, each with the value, the limit and the way out.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use skein_index::Refused;
+use skein_log::LogError;
 
 /// What an operation of the store answers.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -87,7 +91,7 @@ pub enum Error {
         /// What the system said.
         cause: String,
         /// Its kind, to tell a missing permission from a full disk.
-        kind: std::io::ErrorKind,
+        kind: io::ErrorKind,
     },
     /// A file is of a format that this program does not know.
     #[error("{path} has format version {found}, and this program knows {known}; use a program that knows it")]
@@ -109,6 +113,16 @@ pub enum Error {
         /// What is wrong there.
         what: String,
     },
+    /// A log folder belongs to another store.
+    #[error("{path} holds the logs of another store (id {found}, this one is {id}); name another folder")]
+    Foreign {
+        /// The log folder.
+        path: PathBuf,
+        /// Whose logs it holds.
+        found: String,
+        /// This store's id.
+        id: String,
+    },
     /// An option has a value that cannot work.
     #[error("option {name}: {why}")]
     BadOption {
@@ -117,4 +131,40 @@ pub enum Error {
         /// Why it cannot work, and what can.
         why: String,
     },
+}
+
+impl Error {
+    /// A failed file operation, with what was being done to which file.
+    pub(crate) fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
+        Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: error.kind() }
+    }
+
+    pub(crate) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), offset, what: what.into() }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::KeyTooLong { len, limit } => Self::KeyTooLong { len, limit },
+            Refused::OverBudget { used, budget } => Self::OverBudget { used, budget },
+        }
+    }
+}
+
+impl From<LogError> for Error {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Io { doing, path, cause, kind } => Self::Io { doing, path, cause, kind },
+            LogError::Locked { path } => Self::Locked { path },
+            LogError::NotAFolder { path } => Self::NotAFolder { path },
+            LogError::UnknownFormat { path, found, known } => Self::UnknownFormat { path, found, known },
+            LogError::Damaged { path, offset, what } => Self::Damaged { path, offset, what },
+            LogError::Poisoned { cause } => Self::WritesStopped { cause },
+            LogError::Closed => Self::Closed,
+            LogError::BadOption { name, why } => Self::BadOption { name, why },
+            other => Self::WritesStopped { cause: other.to_string() },
+        }
+    }
 }

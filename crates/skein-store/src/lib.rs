@@ -9,15 +9,24 @@
 //!   caller decides when to wait for a [`Ticket`].
 
 mod batch;
+mod checkpoint;
 mod error;
+mod folder;
+mod index;
 mod options;
+mod record;
+mod records;
+mod recovery;
 mod row;
 mod session;
 mod store;
+mod stripes;
 
 pub use batch::Batch;
+pub use checkpoint::CheckpointReport;
 pub use error::{Error, Result};
-pub use options::{Durability, IndexKind, Limits, StoreOptions};
+pub use index::Direction;
+pub use options::{Durability, IndexKind, Limits, StoreOptions, VALUE_BYTES_MAX};
 pub use row::{Columns, Row, RowRef, Rows};
-pub use session::{Change, Direction, Session, Ticket, Updated, Writer};
-pub use store::{CheckpointReport, CloseReport, Entry, RecoveryReport, Store, StoreStats};
+pub use session::{Change, Session, Ticket, Updated, Writer};
+pub use store::{CloseReport, Entry, RecoveryReport, Store, StoreStats};

@@ -1,19 +1,14 @@
 //! How a store is opened.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// What a write promises when it is acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// Nothing is logged; a clean close writes a checkpoint.
-    None,
-    /// On disk within 200 ms; a crash may lose that much, and what survives is a prefix with no holes.
-    #[default]
-    Buffered,
-    /// An acknowledged write survives a power cut.
-    Sync,
-}
+use skein_log::storage::{OsStorage, Storage};
+
+use crate::{Error, Result};
+
+pub use skein_log::Durability;
 
 /// Which index holds the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,12 +20,12 @@ pub enum IndexKind {
 }
 
 impl std::str::FromStr for IndexKind {
-    type Err = crate::Error;
+    type Err = Error;
 
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
+    fn from_str(name: &str) -> Result<Self> {
         match name {
             "masstree" => Ok(Self::Masstree),
-            _ => Err(crate::Error::BadOption {
+            _ => Err(Error::BadOption {
                 name: "index",
                 why: format!("there is no index named {name:?}; the known one is \"masstree\""),
             }),
@@ -46,11 +41,14 @@ impl std::fmt::Display for IndexKind {
     }
 }
 
+/// The longest value that a store can be told to take: 512 MiB less one byte.
+pub const VALUE_BYTES_MAX: usize = (512 << 20) - 1;
+
 /// Bounds on what a store takes in.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// The longest value in bytes, all columns of a row and their names together; at most (and by default)
-    /// 512 MiB.
+    /// [`VALUE_BYTES_MAX`].
     pub value_bytes: usize,
     /// Live memory (index, rows) past which writes that add are refused; `None`, the default, for no budget.
     pub memory_bytes: Option<usize>,
@@ -58,7 +56,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { value_bytes: 512 << 20, memory_bytes: None }
+        Self { value_bytes: VALUE_BYTES_MAX, memory_bytes: None }
     }
 }
 
@@ -81,8 +79,12 @@ pub struct StoreOptions {
     /// A checkpoint starts this long after the last one, if anything was written; 1 hour by default, `None`
     /// for never.
     pub checkpoint_interval: Option<Duration>,
-    /// Threads that write a checkpoint or recover one; by default one per core.
-    pub threads: usize,
+    /// Threads that recover; by default one per core.
+    pub recovery_threads: usize,
+    /// Threads that write a checkpoint while requests run; by default one per two cores.
+    pub checkpoint_threads: usize,
+    /// The file system; tests put one in its place that fails.
+    pub storage: Arc<dyn Storage>,
     /// Bounds on what the store takes in.
     pub limits: Limits,
 }
@@ -98,8 +100,33 @@ impl Default for StoreOptions {
             segment_bytes: 64 << 20,
             checkpoint_log_bytes: Some(1 << 30),
             checkpoint_interval: Some(Duration::from_secs(3600)),
-            threads: cores,
+            recovery_threads: cores,
+            checkpoint_threads: cores.div_ceil(2),
+            storage: Arc::new(OsStorage),
             limits: Limits::default(),
         }
+    }
+}
+
+impl StoreOptions {
+    pub(crate) fn check(&self) -> Result<()> {
+        let bad = |name, why: String| Err(Error::BadOption { name, why });
+        if self.limits.value_bytes > VALUE_BYTES_MAX {
+            let why = format!("{}; it can be up to {VALUE_BYTES_MAX}", self.limits.value_bytes);
+            return bad("limits.value_bytes", why);
+        }
+        if self.recovery_threads == 0 {
+            return bad("recovery_threads", "0; it takes at least 1".into());
+        }
+        if self.checkpoint_threads == 0 {
+            return bad("checkpoint_threads", "0; it takes at least 1".into());
+        }
+        if self.checkpoint_log_bytes == Some(0) {
+            return bad("checkpoint_log_bytes", "0; name a size, or None for never".into());
+        }
+        if self.checkpoint_interval.is_some_and(|interval| interval.is_zero()) {
+            return bad("checkpoint_interval", "0; name a time, or None for never".into());
+        }
+        Ok(())
     }
 }

@@ -48,6 +48,15 @@ fn head(out: &mut Vec<u8>, kind: u8, key: &[u8], version: u64) {
     out.extend_from_slice(key);
 }
 
+/// Where the version lies.
+const VERSION: std::ops::Range<usize> = 3..11;
+
+/// Puts the version into an encoded record.
+#[inline]
+pub(crate) fn set_version(record: &mut [u8], version: u64) {
+    record[VERSION].copy_from_slice(&version.to_le_bytes());
+}
+
 /// Appends the record of `key` holding `row`, whole.
 pub(crate) fn write_row(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
     if let Some(value) = row.value() {

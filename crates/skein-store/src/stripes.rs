@@ -16,8 +16,6 @@
 //!    grows by one at each turn.
 //! 2. Latches are taken in rising order of stripes, each once, so there is no deadlock.
 
-use std::hash::Hasher;
-
 use skein_index::memory::CachePadded;
 use skein_sync::atomic::{AtomicU64, Ordering, fence};
 use skein_sync::spin::Backoff;
@@ -39,10 +37,9 @@ pub(crate) struct Stripes {
 }
 
 /// A hash of the key, for stripes only: it never reaches the disk.
-fn hash(key: &[u8]) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    hasher.write(key);
-    hasher.finish()
+#[inline]
+fn hash(key: &[u8]) -> usize {
+    crc32c::crc32c(key) as usize
 }
 
 /// Latches that are held; dropping it lets them go.
@@ -60,7 +57,7 @@ impl Stripes {
     }
 
     fn floor_of(&self, key: &[u8]) -> &AtomicU64 {
-        &self.floors[hash(key) as usize % FLOORS]
+        &self.floors[hash(key) % FLOORS]
     }
 
     /// The version for a key that is absent. REQUIRES: called under the key's latch in the index, as
@@ -88,7 +85,7 @@ impl Stripes {
     }
 
     fn stripes_of<'k>(keys: impl Iterator<Item = &'k [u8]>) -> Vec<u16> {
-        let mut stripes: Vec<u16> = keys.map(|key| ((hash(key) >> 32) as usize % LATCHES) as u16).collect();
+        let mut stripes: Vec<u16> = keys.map(|key| (hash(key) / FLOORS % LATCHES) as u16).collect();
         stripes.sort_unstable();
         stripes.dedup();
         stripes
@@ -107,7 +104,9 @@ impl Stripes {
                 let seen = word.load(Ordering::Relaxed);
                 // Acquire: pairs with the Release of the previous holder's `drop`.
                 if seen.is_multiple_of(2)
-                    && word.compare_exchange_weak(seen, seen + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+                    && word
+                        .compare_exchange_weak(seen, seen + 1, Ordering::Acquire, Ordering::Relaxed)
+                        .is_ok()
                 {
                     break;
                 }
@@ -171,7 +170,10 @@ mod tests {
         stripes.raise_floor(b"a", 3);
         assert_eq!(stripes.first_version(b"a"), 8);
         stripes.raise_all(5);
-        assert_eq!((stripes.first_version(b"a"), stripes.first_version(b"b"), stripes.greatest_floor()), (8, 6, 7));
+        assert_eq!(
+            (stripes.first_version(b"a"), stripes.first_version(b"b"), stripes.greatest_floor()),
+            (8, 6, 7)
+        );
     }
 
     #[test]

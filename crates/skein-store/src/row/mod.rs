@@ -310,6 +310,15 @@ impl<'g> RowRef<'g> {
         }
     }
 
+    /// Bytes of content: the value, or all columns and their names.
+    pub fn content_len(self) -> usize {
+        match self.kind() {
+            Kind::Value => self.len(),
+            Kind::Table | Kind::Blocks => (0..self.table_count()).map(|i| self.table(i).content_len()).sum(),
+            Kind::Tombstone => 0,
+        }
+    }
+
     /// Bytes that the row takes in memory, the allocator's rounding and its blocks included (a block that
     /// several versions share counts for each).
     #[inline]

@@ -70,6 +70,11 @@ impl<'a> Table<'a> {
         self.count
     }
 
+    /// Bytes of names and values.
+    pub(crate) fn content_len(self) -> usize {
+        self.bytes.len() - size_of(self.count, 0)
+    }
+
     /// The table's own bytes.
     pub(crate) fn bytes(self) -> &'a [u8] {
         self.bytes

@@ -1,0 +1,75 @@
+//! Loading a checkpoint into an empty index with several threads.
+//!
+//! A part is a sorted run, so its inserts walk along the borders of the index: each finds its nodes in the cache.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use skein_sync::atomic::{AtomicUsize, Ordering};
+
+use super::manifest::Manifest;
+use super::{part, part_name};
+use crate::index::Index;
+use crate::row::Rows;
+use crate::{Result, folder::Folder};
+
+/// Rows that are loaded under one guard.
+const ROWS_PER_GUARD: usize = 1024;
+
+/// Loads all parts.
+pub(crate) fn load(
+    folder: &Folder,
+    (manifest, path): (&Manifest, &Path),
+    index: &Index,
+    rows: &Rows,
+    threads: usize,
+) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(None);
+    let work = || {
+        loop {
+            // Relaxed: a ticket; what the threads did is handed over by the end of the scope.
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(info) = manifest.parts.get(number) else { return };
+            let file = path.join(part_name(number));
+            let mut guard = index.collector().enter();
+            let mut loaded = 0;
+            let result =
+                part::read(&*folder.storage, &file, (manifest.id, manifest.begin, number), *info, |row| {
+                    loaded += 1;
+                    if loaded % ROWS_PER_GUARD == 0 {
+                        skein_index::Guard::refresh(&mut guard);
+                    }
+                    index.insert(row.key, row.row(rows)?, &guard).ok().map(drop)
+                });
+            if let Err(error) = result {
+                failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                next.store(manifest.parts.len(), Ordering::Relaxed);
+                return;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(manifest.parts.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// Reads all parts and checks them, keeping nothing; for `skein check`.
+pub(crate) fn verify(
+    storage: &dyn skein_log::storage::Storage,
+    manifest: &Manifest,
+    path: &Path,
+) -> Result<()> {
+    let rows = Rows::new();
+    for (number, info) in manifest.parts.iter().enumerate() {
+        let file = path.join(part_name(number));
+        part::read(storage, &file, (manifest.id, manifest.begin, number), *info, |row| {
+            row.row(&rows).map(drop)
+        })?;
+    }
+    Ok(())
+}

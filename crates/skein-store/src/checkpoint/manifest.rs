@@ -1,0 +1,94 @@
+//! The manifest: what a checkpoint consists of, and that it is whole.
+
+use std::path::{Path, PathBuf};
+
+use skein_log::CheckpointEpochs;
+use skein_log::storage::Storage;
+
+use crate::folder::{self, StoreId};
+use crate::{Error, Result};
+
+/// The file's name.
+pub(crate) const NAME: &str = "manifest";
+
+const MAGIC: &[u8; 8] = b"SKEINMAN";
+
+/// A manifest's size is that of its parts; more is damage.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// One part file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PartInfo {
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+}
+
+/// A whole checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub(crate) id: StoreId,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    /// No removal up to `begin` took a greater version.
+    pub(crate) floor: u64,
+    pub(crate) unix_s: u64,
+    pub(crate) parts: Vec<PartInfo>,
+}
+
+impl Manifest {
+    pub(crate) fn epochs(&self) -> CheckpointEpochs {
+        CheckpointEpochs { begin: self.begin, end: self.end }
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.parts.iter().map(|part| part.rows).sum()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// Writes the manifest into the checkpoint's folder; from then on the checkpoint counts.
+    pub(super) fn write(&self, storage: &dyn Storage, folder: &Path) -> Result<()> {
+        let mut body = self.id.0.to_vec();
+        for word in [self.begin, self.end, self.floor, self.unix_s] {
+            body.extend_from_slice(&word.to_le_bytes());
+        }
+        for part in &self.parts {
+            body.extend_from_slice(&part.rows.to_le_bytes());
+            body.extend_from_slice(&part.bytes.to_le_bytes());
+        }
+        folder::replace_file(storage, &folder.join(NAME), &folder::sealed(MAGIC, &body))
+    }
+
+    /// Reads the manifest in a checkpoint's folder; `None` if there is none, so the checkpoint does not count.
+    pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(NAME);
+        let Some(bytes) = folder::read_file(storage, &path, BYTES_MAX)? else { return Ok(None) };
+        let mut reader = folder::checked(&path, &bytes, MAGIC)?;
+        let mut parse = || {
+            let id = StoreId(reader.bytes(16)?.try_into().ok()?);
+            let [begin, end, floor, unix_s] = [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];
+            let mut parts = Vec::new();
+            while !reader.0.is_empty() {
+                parts.push(PartInfo { rows: reader.u64()?, bytes: reader.u64()? });
+            }
+            Some(Self { id, begin, end, floor, unix_s, parts })
+        };
+        parse().map(Some).ok_or_else(|| Error::damaged(&path, 0, "its fields do not fit its length"))
+    }
+
+    /// The newest checkpoint that counts, with its folder.
+    pub(crate) fn newest(storage: &dyn Storage, path: &Path, id: StoreId) -> Result<Option<(Self, PathBuf)>> {
+        for (begin, folder) in super::folders(storage, path)? {
+            if let Some(manifest) = Self::read(storage, &folder)? {
+                if manifest.id != id || manifest.begin != begin {
+                    let what = "it is of another store or of another checkpoint";
+                    return Err(Error::damaged(&folder.join(NAME), 16, what));
+                }
+                return Ok(Some((manifest, folder)));
+            }
+        }
+        Ok(None)
+    }
+}

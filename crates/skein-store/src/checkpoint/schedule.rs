@@ -1,0 +1,94 @@
+//! The background thread that starts checkpoints: by log size, by time, on request.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::store::Inner;
+use crate::{Error, Result};
+
+/// How often the log's size and the time are looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// After a failed checkpoint (a full disk, say) the next try waits this long.
+const RETRY_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What the thread is told.
+#[derive(Debug, Default)]
+struct Orders {
+    requested: bool,
+    stop: bool,
+}
+
+/// The thread's handle.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    shared: Arc<(Mutex<Orders>, Condvar)>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing that can panic runs under these mutexes.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Scheduler {
+    /// Starts the thread. It keeps `inner` alive until it is stopped.
+    pub(crate) fn start(inner: Arc<Inner>) -> Result<Self> {
+        let shared = Arc::new((Mutex::new(Orders::default()), Condvar::new()));
+        let orders = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("skein-checkpoint".into())
+            .spawn(move || run(&inner, &orders))
+            .map_err(|error| Error::io("start a thread for", &inner_path(), &error))?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Asks for a checkpoint; false if one was asked for already and has not begun.
+    pub(crate) fn request(&self) -> bool {
+        let (orders, wake) = &*self.shared;
+        let asked = std::mem::replace(&mut lock(orders).requested, true);
+        wake.notify_all();
+        !asked
+    }
+
+    /// Ends the thread; waits for a checkpoint that it is writing.
+    pub(crate) fn stop(&self) {
+        let (orders, wake) = &*self.shared;
+        lock(orders).stop = true;
+        wake.notify_all();
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread {
+            // Only a panic in the thread makes this an error; it has been reported by then.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn inner_path() -> std::path::PathBuf {
+    "the checkpoints".into()
+}
+
+fn run(inner: &Inner, (orders, wake): &(Mutex<Orders>, Condvar)) {
+    let mut not_before = Instant::now();
+    loop {
+        let mut held = lock(orders);
+        if !held.stop && !held.requested {
+            held = wake.wait_timeout(held, LOOK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if held.stop {
+            return;
+        }
+        let requested = std::mem::take(&mut held.requested);
+        drop(held);
+        if requested || (Instant::now() >= not_before && inner.checkpoint_is_due()) {
+            match inner.checkpoint(inner.options.checkpoint_threads) {
+                Ok(report) => tracing::info!(rows = report.rows, took = ?report.took, "checkpoint written"),
+                Err(error) => {
+                    tracing::error!("the checkpoint failed, the log is kept: {error}");
+                    not_before = Instant::now() + RETRY_INTERVAL;
+                }
+            }
+        }
+    }
+}

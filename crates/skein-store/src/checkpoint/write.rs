@@ -1,0 +1,107 @@
+//! Writing a checkpoint with several threads.
+
+use std::ops::{Bound, ControlFlow};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::manifest::{Manifest, PartInfo};
+use super::part::PartWriter;
+use super::{CheckpointReport, folder_name, part_name};
+use crate::index::Direction;
+use crate::store::Inner;
+use crate::{Error, Result};
+
+/// Rows that a part should have at least.
+const ROWS_PER_PART_MIN: usize = 10_000;
+
+/// Parts per thread: more than one, so that a slow range does not keep the others waiting.
+const PARTS_PER_THREAD: usize = 8;
+
+/// Writes a checkpoint; the caller makes sure that there is one at a time.
+pub(crate) fn write(inner: &Inner, threads: usize) -> Result<CheckpointReport> {
+    let started = Instant::now();
+    let storage = &*inner.folder.storage;
+    let begin = inner.log.commit()? + 1;
+    let folder = inner.folder.path.join(folder_name(begin));
+    let written = write_counted(inner, &folder, begin, threads);
+    let manifest = match written {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            // It has no manifest, so it does not count; what cannot be removed now is removed at the next open.
+            if let Err(left) = super::remove(storage, &folder) {
+                tracing::debug!("an unfinished checkpoint stays: {left}");
+            }
+            return Err(error);
+        }
+    };
+    super::remove_others(storage, &inner.folder.path, Some(begin))?;
+    let segments_removed = inner.log.release_before(begin)?;
+    Ok(CheckpointReport {
+        begin_epoch: begin,
+        end_epoch: manifest.end,
+        rows: manifest.rows(),
+        bytes: manifest.bytes(),
+        segments_removed,
+        took: started.elapsed(),
+    })
+}
+
+fn write_counted(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Result<Manifest> {
+    let storage = &*inner.folder.storage;
+    storage.create_dir_all(folder).map_err(|error| Error::io("create", folder, &error))?;
+    let parts = write_parts(inner, folder, begin, threads)?;
+    storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, &error))?;
+    // After the scan: a removal up to `begin` has raised its floor by now, and a greater floor does no harm.
+    let floor = inner.stripes.greatest_floor();
+    let end = inner.log.commit()?;
+    let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let manifest = Manifest { id: inner.folder.id, begin, end, floor, unix_s, parts };
+    manifest.write(storage, folder)?;
+    Ok(manifest)
+}
+
+/// Cuts the keys into ranges and lets threads take them in turn.
+fn write_parts(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
+    let wanted = (inner.index.len() / ROWS_PER_PART_MIN).clamp(1, threads * PARTS_PER_THREAD);
+    let cuts = inner.index.split_points(wanted);
+    let parts: Vec<Mutex<Option<Result<PartInfo>>>> = (0..=cuts.len()).map(|_| Mutex::new(None)).collect();
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let work = || {
+        while !failed.load(Ordering::Relaxed) {
+            // Relaxed: a ticket; the results are handed over by the mutexes and the end of the scope.
+            let part = next.fetch_add(1, Ordering::Relaxed);
+            let Some(slot) = parts.get(part) else { return };
+            let result = write_part(inner, folder, begin, part, &cuts);
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(parts.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    // A part that nobody took stands behind one that failed; `collect` stops at the failure wherever it is.
+    let results = parts
+        .into_iter()
+        .filter_map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
+    results.collect()
+}
+
+fn write_part(inner: &Inner, folder: &Path, begin: u64, part: usize, cuts: &[Vec<u8>]) -> Result<PartInfo> {
+    let start = part.checked_sub(1).map_or(Bound::Unbounded, |i| Bound::Included(&cuts[i][..]));
+    let end = cuts.get(part).map_or(Bound::Unbounded, |cut| Bound::Excluded(&cut[..]));
+    let path = folder.join(part_name(part));
+    let mut writer = PartWriter::create(&*inner.folder.storage, path, inner.folder.id, begin, part)?;
+    let mut done = Ok(());
+    inner.index.scan((start, end), Direction::Forward, |key, row| {
+        done = writer.row(key, row);
+        if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    done?;
+    writer.finish()
+}

@@ -1,0 +1,210 @@
+//! The index by name: one `match` per call or batch, so that the store is not generic over indexes.
+//!
+//! A further index joins by a variant here and in [`IndexKind`].
+
+use std::ops::{Bound, ControlFlow};
+
+use skein_index::masstree::Masstree;
+use skein_index::{Change, Collector, Computed, Cursor, Guard, MemoryUsage, OrderedIndex, Refused};
+
+use crate::options::IndexKind;
+use crate::row::{Row, RowRef};
+
+/// Bounds of a range of keys.
+pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// Which way a scan goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From small keys to great ones.
+    Forward,
+    /// From great keys to small ones.
+    Backward,
+}
+
+/// The index that a store was opened with.
+#[derive(Debug)]
+pub(crate) enum Index {
+    Masstree(Masstree<Row>),
+}
+
+macro_rules! each {
+    ($self:expr, $index:ident => $call:expr) => {
+        match $self {
+            Index::Masstree($index) => $call,
+        }
+    };
+}
+
+impl Index {
+    pub(crate) fn new(kind: IndexKind) -> Self {
+        match kind {
+            IndexKind::Masstree => Self::Masstree(Masstree::new()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn collector(&self) -> &Collector {
+        each!(self, index => index.collector())
+    }
+
+    #[inline]
+    pub(crate) fn get<'g>(&'g self, key: &[u8], guard: &'g impl Guard) -> Option<RowRef<'g>> {
+        each!(self, index => index.get(key, guard))
+    }
+
+    #[inline]
+    pub(crate) fn get_many<'g>(
+        &'g self,
+        keys: &[&[u8]],
+        guard: &'g impl Guard,
+        found: impl FnMut(usize, Option<RowRef<'g>>),
+    ) {
+        each!(self, index => index.get_many(keys, guard, found));
+    }
+
+    #[inline]
+    pub(crate) fn compute<'g>(
+        &'g self,
+        key: &[u8],
+        change: impl FnMut(Option<RowRef<'_>>) -> Change<Row>,
+        guard: &'g impl Guard,
+    ) -> Result<Computed<'g, Row>, Refused> {
+        each!(self, index => index.compute(key, change, guard))
+    }
+
+    pub(crate) fn insert<'g>(
+        &'g self,
+        key: &[u8],
+        row: Row,
+        guard: &'g impl Guard,
+    ) -> Result<Option<RowRef<'g>>, Refused> {
+        each!(self, index => index.insert(key, row, guard))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        each!(self, index => OrderedIndex::<Row>::len(index))
+    }
+
+    pub(crate) fn split_points(&self, parts: usize) -> Vec<Vec<u8>> {
+        let guard = self.collector().enter();
+        each!(self, index => OrderedIndex::<Row>::split_points(index, parts, &guard))
+    }
+
+    pub(crate) fn memory(&self) -> MemoryUsage {
+        each!(self, index => OrderedIndex::<Row>::memory(index))
+    }
+
+    /// Shows `each` the rows within `bounds`, in order, until it breaks; takes a fresh guard every
+    /// [`KEYS_PER_GUARD`] keys.
+    pub(crate) fn scan(
+        &self,
+        bounds: Bounds<'_>,
+        direction: Direction,
+        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        let mut resume = match direction {
+            Direction::Forward => bounds.0.map(<[u8]>::to_vec),
+            Direction::Backward => bounds.1.map(<[u8]>::to_vec),
+        };
+        let end = match direction {
+            Direction::Forward => bounds.1,
+            Direction::Backward => bounds.0,
+        };
+        loop {
+            let guard = self.collector().enter();
+            let next = each!(self, index => match direction {
+                Direction::Forward => chunk_forward(index.cursor(&guard), resume.as_ref().map(Vec::as_slice), end, &mut each),
+                Direction::Backward => chunk_backward(index.cursor(&guard), resume.as_ref().map(Vec::as_slice), end, &mut each),
+            });
+            match next {
+                Some(key) => resume = Bound::Excluded(key),
+                None => return,
+            }
+        }
+    }
+}
+
+/// Keys that a scan passes under one guard: few enough that memory keeps coming back, enough that the
+/// descent to resume costs nothing beside them.
+const KEYS_PER_GUARD: usize = 1024;
+
+/// Scans up to [`KEYS_PER_GUARD`] keys; returns the last one if the scan has to go on after it.
+fn chunk_forward<'g>(
+    mut cursor: impl Cursor<'g, Row>,
+    start: Bound<&[u8]>,
+    end: Bound<&[u8]>,
+    each: &mut impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+) -> Option<Vec<u8>> {
+    let mut on = match start {
+        Bound::Unbounded => cursor.first(),
+        Bound::Included(key) => cursor.seek(key),
+        Bound::Excluded(key) => cursor.seek(key) && (cursor.key() != Some(key) || cursor.next()),
+    };
+    for passed in 1.. {
+        let (true, Some(key), Some(row)) = (on, cursor.key(), cursor.value()) else { break };
+        let within = match end {
+            Bound::Unbounded => true,
+            Bound::Included(end) => key <= end,
+            Bound::Excluded(end) => key < end,
+        };
+        if !within || each(key, row).is_break() {
+            break;
+        }
+        if passed == KEYS_PER_GUARD {
+            return Some(key.to_vec());
+        }
+        on = cursor.next();
+    }
+    None
+}
+
+/// As [`chunk_forward`], from `start` down to `end`.
+fn chunk_backward<'g>(
+    mut cursor: impl Cursor<'g, Row>,
+    start: Bound<&[u8]>,
+    end: Bound<&[u8]>,
+    each: &mut impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+) -> Option<Vec<u8>> {
+    let mut on = match start {
+        Bound::Unbounded => cursor.last(),
+        Bound::Included(key) => cursor.seek_back(key),
+        Bound::Excluded(key) => cursor.seek_back(key) && (cursor.key() != Some(key) || cursor.prev()),
+    };
+    for passed in 1.. {
+        let (true, Some(key), Some(row)) = (on, cursor.key(), cursor.value()) else { break };
+        let within = match end {
+            Bound::Unbounded => true,
+            Bound::Included(end) => key >= end,
+            Bound::Excluded(end) => key > end,
+        };
+        if !within || each(key, row).is_break() {
+            break;
+        }
+        if passed == KEYS_PER_GUARD {
+            return Some(key.to_vec());
+        }
+        on = cursor.prev();
+    }
+    None
+}
+
+/// The bounds of all keys that start with `prefix`; the end needs a place to live.
+pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prefix_end;
+
+    #[test]
+    fn the_end_of_a_prefix_is_the_least_key_past_it() {
+        assert_eq!(prefix_end(b"ab").as_deref(), Some(&b"ac"[..]));
+        assert_eq!(prefix_end(b"a\xff\xff").as_deref(), Some(&b"b"[..]));
+        assert_eq!((prefix_end(b""), prefix_end(b"\xff")), (None, None));
+    }
+}

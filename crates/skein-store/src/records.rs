@@ -1,0 +1,82 @@
+//! The records of a scope of writes, gathered before they go to the log in one append.
+//!
+//! A record is encoded before its key's latch is taken, with version 0; [`Records::commit`] puts the
+//! version in that the write took, or [`Records::cancel`] forgets the record.
+
+use std::cell::Cell;
+
+use crate::record;
+
+/// Room kept from one scope to the next; a scope that needed more gives it back.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// Encoded records, in the order of the writes.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    bytes: Vec<u8>,
+    /// Where each record ends, and its epoch.
+    ends: Vec<(usize, u64)>,
+}
+
+thread_local! {
+    /// One per thread, taken for the time of a scope, so that a small write allocates nothing.
+    static KEPT: Cell<Option<Records>> = const { Cell::new(None) };
+}
+
+impl Records {
+    /// The calling thread's, empty.
+    pub(crate) fn take() -> Self {
+        KEPT.take().unwrap_or_default()
+    }
+
+    /// Gives the room back to the calling thread.
+    pub(crate) fn keep(mut self) {
+        if self.bytes.capacity() <= KEPT_BYTES {
+            self.clear();
+            KEPT.set(Some(self));
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Begins a record: `write` appends its payload. Returns where it starts.
+    #[inline]
+    pub(crate) fn begin(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        start
+    }
+
+    /// The record counts: it has this version and this epoch.
+    #[inline]
+    pub(crate) fn commit(&mut self, start: usize, version: u64, epoch: u64) {
+        record::set_version(&mut self.bytes[start..], version);
+        self.ends.push((self.bytes.len(), epoch));
+    }
+
+    /// The record is forgotten.
+    pub(crate) fn cancel(&mut self, start: usize) {
+        self.bytes.truncate(start);
+    }
+
+    /// The records, in order, with their epochs.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let mut start = 0;
+        self.ends.iter().map(move |(end, epoch)| {
+            let record = &self.bytes[start..*end];
+            start = *end;
+            (*epoch, record)
+        })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}

@@ -1,0 +1,65 @@
+//! Merges that came before what they stand on.
+//!
+//! A merge of version v can be applied when its key has version v - 1. If it comes earlier it waits here, and
+//! whoever brings the key to v - 1 applies it.
+//!
+//! The two must not miss each other. The one with the merge adds it, then looks at the key again; the one with
+//! the row puts it, then looks whether merges wait. With a SeqCst fence between the write and the look on
+//! both sides, one of them sees the other.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use skein_sync::atomic::{AtomicUsize, Ordering, fence};
+
+/// Merges by key and version.
+#[derive(Default)]
+pub(super) struct Pending {
+    waiting: Mutex<HashMap<Vec<u8>, BTreeMap<u64, Vec<u8>>>>,
+    keys: AtomicUsize,
+}
+
+impl Pending {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, BTreeMap<u64, Vec<u8>>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a merge wait. The caller looks at the key again afterwards.
+    pub(super) fn add(&self, key: &[u8], version: u64, merge: Vec<u8>) {
+        let mut waiting = self.lock();
+        waiting.entry(key.to_vec()).or_default().insert(version, merge);
+        self.keys.store(waiting.len(), Ordering::Relaxed);
+        drop(waiting);
+        // SeqCst: pairs with the fence in `take`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Takes the merge that stands on `version` of `key`, if it waits; forgets older ones.
+    pub(super) fn take(&self, key: &[u8], version: u64) -> Option<Vec<u8>> {
+        // SeqCst: pairs with the fence in `add`; the row was put before this.
+        fence(Ordering::SeqCst);
+        if self.keys.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut waiting = self.lock();
+        let merges = waiting.get_mut(key)?;
+        let mut next = merges.split_off(&(version + 1));
+        let taken = next.remove(&(version + 1));
+        if next.is_empty() {
+            waiting.remove(key);
+        } else {
+            *merges = next;
+        }
+        self.keys.store(waiting.len(), Ordering::Relaxed);
+        taken
+    }
+
+    /// What still waits.
+    pub(super) fn drain(&self) -> Vec<(Vec<u8>, u64)> {
+        let waiting = std::mem::take(&mut *self.lock());
+        waiting
+            .into_iter()
+            .filter_map(|(key, merges)| merges.last_key_value().map(|(version, _)| (key, *version)))
+            .collect()
+    }
+}

@@ -1,0 +1,202 @@
+//! Writes to columns, integers, and comparisons, all on [`Writer::update_recorded`].
+
+use super::Writer;
+use super::writer::{Change, Updated};
+use crate::record;
+use crate::row::table::Column;
+use crate::row::{Row, RowRef, Rows};
+use crate::{Error, Result};
+
+/// The current row if it has columns; an absent key is fine, a value is not.
+fn columns_of(current: Option<RowRef<'_>>) -> Result<Option<RowRef<'_>>> {
+    match current {
+        Some(row) if !row.has_columns() => Err(Error::WrongKind { found: row.holds(), needed: "columns" }),
+        row => Ok(row),
+    }
+}
+
+/// The current value; an absent key is fine, columns are not.
+fn value_of(current: Option<RowRef<'_>>) -> Result<Option<&[u8]>> {
+    match current {
+        None => Ok(None),
+        Some(row) => match row.value() {
+            None => Err(Error::WrongKind { found: row.holds(), needed: "a value" }),
+            value => Ok(value),
+        },
+    }
+}
+
+/// A decimal integer as Redis writes it: no sign but `-`, no leading zeros, no spaces.
+fn integer(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let plain = match digits {
+        [b'0'] => text.len() == 1,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if plain { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
+}
+
+fn sum(text: Option<&[u8]>, by: i64) -> Result<i64> {
+    let value = text.map_or(Some(0), integer).ok_or(Error::NotAnInteger)?;
+    value.checked_add(by).ok_or(Error::Overflow { value, by })
+}
+
+/// Makes the row of a merge and its record: the changes alone if they fall on a large row, else the whole row.
+pub(super) fn merge(
+    rows: &Rows,
+    out: &mut Vec<u8>,
+    key: &[u8],
+    current: Option<RowRef<'_>>,
+    set: &[Column<'_>],
+    remove: &[&[u8]],
+) -> Option<Row> {
+    let row = rows.merged(current, set, remove)?;
+    if current.is_some_and(RowRef::is_large) && row.as_ref().is_large() {
+        record::write_merge(out, key, 0, set, remove);
+    } else {
+        record::write_row(out, key, row.as_ref());
+    }
+    Some(row)
+}
+
+impl Writer<'_> {
+    /// Sets columns of a key, atomically; the other columns carry over. Returns how many names are new. With no
+    /// columns it does nothing.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put), and `WrongKind` if the key holds a value.
+    pub fn put_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
+        self.admit(key, columns.iter().map(|(name, value)| name.len() + value.len()).sum())?;
+        self.turn()?;
+        self.put_columns_now(key, columns)
+    }
+
+    pub(super) fn put_columns_now(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
+        let mut new = 0;
+        self.update_recorded(key, |current, rows, out| {
+            let current = columns_of(current)?;
+            let Some(row) = merge(rows, out, key, current, columns, &[]) else { return Ok(Change::Keep) };
+            new = row.as_ref().column_count() - current.map_or(0, RowRef::column_count);
+            Ok::<_, Error>(Change::Put(row))
+        })?;
+        Ok(new)
+    }
+
+    /// Removes columns of a key, atomically, and the key with the last one. Returns how many were there.
+    ///
+    /// # Errors
+    /// `WrongKind` if the key holds a value.
+    pub fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
+        let mut gone = 0;
+        self.turn()?;
+        self.update_recorded(key, |current, rows, out| {
+            let Some(old) = columns_of(current)? else { return Ok(Change::Keep) };
+            if !names.iter().any(|name| old.column(name).is_some()) {
+                gone = 0;
+                return Ok(Change::Keep);
+            }
+            let row = merge(rows, out, key, current, &[], names);
+            gone = old.column_count() - row.as_ref().map_or(0, |row| row.as_ref().column_count());
+            Ok::<_, Error>(match row {
+                Some(row) => Change::Put(row),
+                None => {
+                    record::write_remove(out, key, 0);
+                    Change::Remove
+                }
+            })
+        })?;
+        Ok(gone)
+    }
+
+    /// Adds to a decimal integer; an absent key counts as 0. Returns the sum.
+    ///
+    /// # Errors
+    /// `WrongKind`, `NotAnInteger`, `Overflow`, and those of [`put`](Self::put).
+    pub fn increment(&mut self, key: &[u8], by: i64) -> Result<i64> {
+        let mut after = 0;
+        self.update(key, |current, rows| {
+            after = sum(value_of(current)?, by)?;
+            Ok::<_, Error>(Change::Put(rows.value(&[after.to_string().as_bytes()])))
+        })?;
+        Ok(after)
+    }
+
+    /// Adds to a decimal integer in a column; an absent one counts as 0. Returns the sum.
+    ///
+    /// # Errors
+    /// As for [`increment`](Self::increment).
+    pub fn increment_column(&mut self, key: &[u8], column: &[u8], by: i64) -> Result<i64> {
+        let mut after = 0;
+        self.turn()?;
+        self.update_recorded(key, |current, rows, out| {
+            let current = columns_of(current)?;
+            after = sum(current.and_then(|row| row.column(column)), by)?;
+            let set = [(column, after.to_string())];
+            let set = [(set[0].0, set[0].1.as_bytes())];
+            Ok::<_, Error>(merge(rows, out, key, current, &set, &[]).map_or(Change::Keep, Change::Put))
+        })?;
+        Ok(after)
+    }
+
+    /// Sets a key to `value` if it is absent; `changed` says whether it was done.
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put).
+    pub fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<Updated> {
+        self.update(key, |current, rows| {
+            Ok(if current.is_some() { Change::Keep } else { Change::Put(rows.value(&[value])) })
+        })
+    }
+
+    /// Sets a key to `value` if its version is `version` (0: if it is absent). Returns the new version, or in
+    /// `Err` the present one.
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put).
+    pub fn compare_and_swap(
+        &mut self,
+        key: &[u8],
+        version: u64,
+        value: &[u8],
+    ) -> Result<std::result::Result<u64, u64>> {
+        let done = self.update(key, |current, rows| {
+            let same = current.map_or(0, RowRef::version) == version;
+            Ok::<_, Error>(if same { Change::Put(rows.value(&[value])) } else { Change::Keep })
+        })?;
+        Ok(if done.changed { Ok(done.version) } else { Err(done.version) })
+    }
+
+    /// Sets a key to `value` if it holds the value `expected` (`None`: if it is absent). `changed` says whether it
+    /// was done.
+    ///
+    /// # Errors
+    /// `WrongKind` if the key holds columns, and those of [`put`](Self::put).
+    pub fn compare_value_and_swap(
+        &mut self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        value: &[u8],
+    ) -> Result<Updated> {
+        self.update(key, |current, rows| {
+            let same = value_of(current)? == expected;
+            Ok(if same { Change::Put(rows.value(&[value])) } else { Change::Keep })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::integer;
+
+    #[test]
+    fn integers_are_read_as_redis_reads_them() {
+        for (text, value) in [("0", 0), ("-1", -1), ("10", 10), ("9223372036854775807", i64::MAX)] {
+            assert_eq!(integer(text.as_bytes()), Some(value));
+        }
+        assert_eq!(integer(b"-9223372036854775808"), Some(i64::MIN));
+        for text in ["", "-", "+1", "01", "-0", " 1", "1 ", "1a", "9223372036854775808", "0x1"] {
+            assert_eq!(integer(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}

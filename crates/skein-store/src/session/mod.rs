@@ -1,0 +1,155 @@
+//! A session: one worker's way into the store, without copies.
+//!
+//! ```text
+//!   write(|w| …)   lane locked ─ epoch entered ─ [ put: row made ─ latch: version, epoch ─ record ]* ─ append ─ left
+//! ```
+//!
+//! The epoch of a record is read under the latch of its key, so it never falls along a key's versions; the
+//! writer is inside its epoch from before the first write until the append, so no record belongs to a closed one.
+
+mod columns;
+mod group;
+mod writer;
+
+use std::ops::ControlFlow;
+
+pub use writer::{Change, Updated, Writer};
+
+use crate::index::{Bounds, Direction};
+use crate::store::Inner;
+use crate::{Result, RowRef, Store};
+
+/// When a write will be durable: once [`Store::durable_epoch`] is at or past `epoch`. Zero, durable
+/// from the start, if nothing was written or the level is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Ticket {
+    /// The last epoch that any of the writes belongs to.
+    pub epoch: u64,
+}
+
+/// Keys of one batch that are looked up under one guard.
+const LOOKUPS_PER_GUARD: usize = 4096;
+
+/// Keys that one scan of a range removal gathers before it removes them.
+const REMOVALS_PER_SCAN: usize = 512;
+
+/// One worker's way into the store. `Send`, not `Sync`: one thread at a time. It keeps the store's memory
+/// alive, and is cheap to hold idle. Writes after [`Store::close`] answer an error.
+#[derive(Debug)]
+pub struct Session {
+    store: Store,
+    lane: usize,
+    not_sync: std::marker::PhantomData<std::cell::Cell<()>>,
+}
+
+impl Session {
+    pub(crate) fn new(store: Store, lane: usize) -> Self {
+        Self { store, lane, not_sync: std::marker::PhantomData }
+    }
+
+    fn inner(&self) -> &Inner {
+        self.store.inner()
+    }
+
+    /// Shows `look` the row of `key`, in place.
+    #[inline]
+    pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
+        let index = &self.inner().index;
+        let guard = index.collector().enter();
+        look(index.get(key, &guard))
+    }
+
+    /// Many lookups whose memory reads overlap; `found` is called once per key, with its position, in no
+    /// particular order. Each key is read at a moment of its own.
+    pub fn get_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
+        let index = &self.inner().index;
+        for (chunk, keys) in keys.chunks(LOOKUPS_PER_GUARD).enumerate() {
+            let guard = index.collector().enter();
+            index.get_many(keys, &guard, |i, row| found(chunk * LOOKUPS_PER_GUARD + i, row));
+        }
+    }
+
+    /// As [`get_many`](Self::get_many), but never sees half of a batch (`apply`, MSET): `found` is called when all
+    /// keys were read as of one moment with respect to batches, in the order of `keys`.
+    pub fn get_many_atomic(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
+        let inner = self.inner();
+        let guard = inner.index.collector().enter();
+        let mut rows = vec![None; keys.len()];
+        if let [key] = keys {
+            return found(0, inner.index.get(key, &guard));
+        }
+        inner.stripes.consistent(keys.iter().copied(), || {
+            inner.index.get_many(keys, &guard, |i, row| rows[i] = row);
+        });
+        for (i, row) in rows.into_iter().enumerate() {
+            found(i, row);
+        }
+    }
+
+    /// Shows `each` the rows within `bounds`, in order, until it breaks. Long scans let memory go every so
+    /// many keys, so a row is borrowed for the call only. Not a snapshot: a key that is present all the time is
+    /// seen exactly once, one that comes or goes meanwhile maybe.
+    pub fn scan(
+        &self,
+        bounds: Bounds<'_>,
+        direction: Direction,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        self.inner().index.scan(bounds, direction, each);
+    }
+
+    /// Runs several single-key writes with one entry into the epoch and one append to the log. Each write
+    /// is visible at once and on its own (for all-or-nothing use [`apply`](Self::apply)); a later error leaves
+    /// earlier writes done. The ticket covers everything that was written, also if `writes` returns an error of
+    /// its own.
+    ///
+    /// # Errors
+    /// The store is closed or writes are stopped; then `writes` may have run, and what it wrote may not be
+    /// durable. No acknowledgement may be sent.
+    pub fn write<R>(&mut self, writes: impl FnOnce(&mut Writer<'_>) -> R) -> Result<(R, Ticket)> {
+        let mut writer = Writer::enter(self.inner(), self.lane)?;
+        let answer = writes(&mut writer);
+        let ticket = writer.finish()?;
+        Ok((answer, ticket))
+    }
+
+    /// Removes all keys within `bounds`; returns how many. Not atomic: others may see part of it, and a key that
+    /// comes meanwhile may stay.
+    ///
+    /// # Errors
+    /// Closed or stopped; part of the keys may be gone then.
+    pub fn remove_range(&mut self, bounds: Bounds<'_>) -> Result<(usize, Ticket)> {
+        let (mut removed, mut ticket) = (0, Ticket::default());
+        let mut start = bounds.0.map(<[u8]>::to_vec);
+        loop {
+            let mut keys = Vec::new();
+            let from = start.as_ref().map(Vec::as_slice);
+            self.inner().index.scan((from, bounds.1), Direction::Forward, |key, _| {
+                keys.push(key.to_vec());
+                if keys.len() < REMOVALS_PER_SCAN {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            });
+            let (gone, last) = self.write(|writer| -> Result<usize> {
+                let mut gone = 0;
+                for key in &keys {
+                    gone += usize::from(writer.remove(key)?.existed);
+                }
+                Ok(gone)
+            })?;
+            removed += gone?;
+            ticket = ticket.max(last);
+            match keys.pop() {
+                Some(key) if keys.len() + 1 == REMOVALS_PER_SCAN => start = std::ops::Bound::Excluded(key),
+                _ => return Ok((removed, ticket)),
+            }
+        }
+    }
+
+    /// The store that this session belongs to: for waiting, statistics, checkpoints.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+}

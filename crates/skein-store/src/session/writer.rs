@@ -1,0 +1,327 @@
+//! Single-key writes within one entry into the epoch.
+//!
+//! A write prepares its row and its log record before it takes the key's latch (inside `compute`); under the
+//! latch it checks, for a read-modify-write, that the key's row is still the one it read (the same
+//! allocation: the guard keeps the old one alive, so its address is not used again), takes the version and
+//! the epoch, and hands the row over. If the row changed meanwhile it starts again.
+
+use skein_index::{Change as Verdict, Guard, LocalGuard};
+use skein_log::Operation;
+
+use super::Ticket;
+use crate::record;
+use crate::records::Records;
+use crate::row::{Row, RowRef, Rows};
+use crate::store::Inner;
+use crate::{Error, Result};
+
+/// Writes after which a long scope appends its records, leaves the epoch and enters again, so that it
+/// holds back neither the commit nor the reclamation of memory.
+const WRITES_PER_ENTRY: u32 = 256;
+
+/// Bytes of records after which it does.
+const BYTES_PER_ENTRY: usize = 256 << 10;
+
+/// What the closure of [`Writer::update`] decides.
+#[derive(Debug)]
+pub enum Change {
+    /// Leave the key as it is.
+    Keep,
+    /// Set the key to this row.
+    Put(Row),
+    /// Remove the key, if it is there.
+    Remove,
+}
+
+/// What [`Writer::update`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Updated {
+    /// Whether the key was present before.
+    pub existed: bool,
+    /// Whether anything was changed.
+    pub changed: bool,
+    /// The version of the row now (of the one that was kept, or of the removal); 0 if there was and is none.
+    pub version: u64,
+}
+
+/// The scope of [`super::Session::write`].
+#[derive(Debug)]
+pub struct Writer<'s> {
+    pub(super) inner: &'s Inner,
+    lane: usize,
+    pub(super) records: Records,
+    /// Inside the epoch; `None` only while a long scope goes out and in again.
+    pub(super) operation: Option<Operation<'s>>,
+    pub(super) guard: LocalGuard<'s>,
+    /// The last epoch of any write.
+    epoch: u64,
+    writes: u32,
+    /// Whether the budget was used up when it was last looked at.
+    over_budget: Option<Error>,
+    /// The first failure of the log: nothing may be acknowledged then.
+    failed: Option<Error>,
+}
+
+impl<'s> Writer<'s> {
+    pub(crate) fn enter(inner: &'s Inner, lane: usize) -> Result<Self> {
+        let operation = Some(inner.enter(lane)?);
+        let guard = inner.index.collector().enter();
+        let over_budget = inner.over_budget();
+        let records = Records::take();
+        Ok(Self { inner, lane, records, operation, guard, epoch: 0, writes: 0, over_budget, failed: None })
+    }
+
+    /// Appends what was recorded and leaves the epoch.
+    pub(crate) fn finish(mut self) -> Result<Ticket> {
+        self.append();
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => Ok(Ticket { epoch: self.epoch }),
+        }
+    }
+
+    /// Appends what was recorded to the log.
+    pub(super) fn append(&mut self) {
+        if let Some(operation) = &self.operation
+            && !self.records.is_empty()
+        {
+            let mut appender = operation.appender();
+            for (epoch, record) in self.records.iter() {
+                appender.append(epoch, |out| out.extend_from_slice(record));
+            }
+        }
+        self.records.clear();
+    }
+
+    /// Before a write: appends, leaves and enters again if enough was done since the last time.
+    pub(super) fn turn(&mut self) -> Result<()> {
+        self.writes += 1;
+        if self.writes.is_multiple_of(WRITES_PER_ENTRY) || self.records.bytes() > BYTES_PER_ENTRY {
+            self.append();
+            self.operation = None;
+            self.guard.refresh();
+            self.over_budget = self.inner.over_budget();
+        }
+        if self.operation.is_none() {
+            match self.inner.enter(self.lane) {
+                Ok(operation) => self.operation = Some(operation),
+                Err(error) => {
+                    self.failed.get_or_insert_with(|| error.clone());
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what is over a limit.
+    pub(super) fn admit(&self, key: &[u8], bytes: usize) -> Result<()> {
+        self.inner.check_sizes(key, bytes)?;
+        self.over_budget.clone().map_or(Ok(()), Err)
+    }
+
+    /// Notes a write that was done: its record, begun at `start`, counts.
+    pub(super) fn recorded(&mut self, start: usize, version: u64, epoch: u64) {
+        self.records.commit(start, version, epoch);
+        // Epochs differ from key to key by at most one, and either order.
+        self.epoch = self.epoch.max(epoch);
+        self.inner.written();
+    }
+
+    /// Reads a key, from within the writes.
+    pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
+        look(self.inner.index.get(key, &self.guard))
+    }
+
+    /// Sets a key to a value, whatever it held.
+    ///
+    /// # Errors
+    /// Key or value over its limit, or memory over the budget.
+    #[inline]
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<Updated> {
+        self.turn()?;
+        self.put_now(key, value)
+    }
+
+    pub(super) fn put_now(&mut self, key: &[u8], value: &[u8]) -> Result<Updated> {
+        self.admit(key, value.len())?;
+        let start = self.records.begin(|out| record::write_value(out, key, 0, value));
+        let (inner, mut row) = (self.inner, Some(self.inner.rows.value(&[value])));
+        let (mut existed, mut version, mut epoch) = (false, 0, 0);
+        let put = inner.index.compute(
+            key,
+            |current| {
+                let Some(mut row) = row.take() else { return Verdict::Keep };
+                (existed, version, epoch) =
+                    (current.is_some(), inner.next_version(key, current), inner.epoch());
+                row.set_version(version);
+                Verdict::Put(row)
+            },
+            &self.guard,
+        );
+        if let Err(refused) = put {
+            self.records.cancel(start);
+            return Err(refused.into());
+        }
+        self.recorded(start, version, epoch);
+        Ok(Updated { existed, changed: true, version })
+    }
+
+    /// Removes a key; `existed` says whether it was there.
+    ///
+    /// # Errors
+    /// The key is over its limit.
+    pub fn remove(&mut self, key: &[u8]) -> Result<Updated> {
+        self.turn()?;
+        self.remove_now(key)
+    }
+
+    pub(super) fn remove_now(&mut self, key: &[u8]) -> Result<Updated> {
+        self.inner.check_sizes(key, 0)?;
+        let inner = self.inner;
+        let (mut version, mut epoch) = (0, 0);
+        let start = self.records.begin(|out| record::write_remove(out, key, 0));
+        let removed = inner.index.compute(
+            key,
+            |current| {
+                let Some(row) = current else { return Verdict::Keep };
+                (version, epoch) = (row.version() + 1, inner.epoch());
+                inner.stripes.raise_floor(key, version);
+                Verdict::Remove
+            },
+            &self.guard,
+        );
+        let existed = match removed {
+            Ok(removed) => removed.changed,
+            Err(refused) => {
+                self.records.cancel(start);
+                return Err(refused.into());
+            }
+        };
+        if existed {
+            self.recorded(start, version, epoch);
+        } else {
+            self.records.cancel(start);
+        }
+        Ok(Updated { existed, changed: existed, version })
+    }
+
+    /// Atomic read-modify-write, on which set-if-absent, compare-and-swap, append and the like stand. The
+    /// closure sees the row, and where to make a new one (no latch is held; it may take its time), and decides;
+    /// if the row changed meanwhile it is called again. An error from it ends the update with nothing changed.
+    ///
+    /// # Errors
+    /// The closure's, and those of [`put`](Self::put).
+    pub fn update<E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        mut decide: impl FnMut(Option<RowRef<'_>>, &Rows) -> std::result::Result<Change, E>,
+    ) -> std::result::Result<Updated, E> {
+        self.turn()?;
+        self.update_recorded(key, |current, rows, out| {
+            let change = decide(current, rows)?;
+            match &change {
+                Change::Keep => {}
+                Change::Put(row) => record::write_row(out, key, row.as_ref()),
+                Change::Remove => record::write_remove(out, key, 0),
+            }
+            Ok(change)
+        })
+    }
+
+    /// As [`update`](Self::update); the closure also writes the record of what it decided. Callers
+    /// take their [`turn`](Self::turn) first.
+    pub(super) fn update_recorded<E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        mut decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Vec<u8>) -> std::result::Result<Change, E>,
+    ) -> std::result::Result<Updated, E> {
+        self.inner.check_sizes(key, 0)?;
+        loop {
+            let mut decided = Ok(Change::Keep);
+            let seen = self.inner.index.get(key, &self.guard);
+            let start = self.records.begin(|out| decided = decide(seen, &self.inner.rows, out));
+            let unchanged =
+                Updated { existed: seen.is_some(), changed: false, version: seen.map_or(0, RowRef::version) };
+            let change = match decided {
+                Ok(Change::Put(row)) => match self.admit(key, row.as_ref().content_len()) {
+                    Ok(()) => Change::Put(row),
+                    Err(error) => {
+                        self.records.cancel(start);
+                        return Err(error.into());
+                    }
+                },
+                Ok(Change::Remove) if seen.is_some() => Change::Remove,
+                Ok(Change::Keep | Change::Remove) => {
+                    self.records.cancel(start);
+                    return Ok(unchanged);
+                }
+                Err(error) => {
+                    self.records.cancel(start);
+                    return Err(error);
+                }
+            };
+            match exchange(self.inner, key, seen, change, &self.guard) {
+                Ok(Some((version, epoch))) => {
+                    self.recorded(start, version, epoch);
+                    return Ok(Updated { changed: true, version, ..unchanged });
+                }
+                Ok(None) => self.records.cancel(start),
+                Err(error) => {
+                    self.records.cancel(start);
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+}
+
+/// Changes `key` if its row is still `seen`; returns the version and the epoch that the change took, `None` if
+/// the row is another one by now.
+fn exchange(
+    inner: &Inner,
+    key: &[u8],
+    seen: Option<RowRef<'_>>,
+    change: Change,
+    guard: &impl Guard,
+) -> Result<Option<(u64, u64)>> {
+    let mut change = Some(change);
+    let mut taken = None;
+    inner.index.compute(
+        key,
+        |current| {
+            let same = match (current, seen) {
+                (None, None) => true,
+                (Some(current), Some(seen)) => current.is(seen),
+                _ => false,
+            };
+            if !same {
+                return Verdict::Keep;
+            }
+            let version = inner.next_version(key, current);
+            match change.take() {
+                Some(Change::Put(mut row)) => {
+                    taken = Some((version, inner.epoch()));
+                    row.set_version(version);
+                    Verdict::Put(row)
+                }
+                Some(Change::Remove) => {
+                    taken = Some((version, inner.epoch()));
+                    inner.stripes.raise_floor(key, version);
+                    Verdict::Remove
+                }
+                Some(Change::Keep) | None => Verdict::Keep,
+            }
+        },
+        guard,
+    )?;
+    Ok(taken)
+}
+
+impl Drop for Writer<'_> {
+    /// Also on a panic in the caller's closure: what was done is recorded, and the epoch is left.
+    fn drop(&mut self) {
+        self.append();
+        std::mem::take(&mut self.records).keep();
+    }
+}

@@ -1,0 +1,235 @@
+//! What all handles of a store share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use skein_index::index::MAX_KEY_LEN;
+use skein_log::storage::StorageLock;
+use skein_log::{Durability, Log, LogOptions, Operation};
+use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use super::{CloseReport, RecoveryReport};
+use crate::checkpoint::{self, CheckpointReport, manifest::Manifest};
+use crate::folder::Folder;
+use crate::index::Index;
+use crate::row::{RowRef, Rows};
+use crate::stripes::Stripes;
+use crate::{Error, Result, StoreOptions, recovery};
+
+/// A store's parts.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) index: Index,
+    pub(crate) rows: Rows,
+    pub(crate) stripes: Stripes,
+    pub(crate) log: Log,
+    pub(crate) folder: Folder,
+    pub(crate) options: StoreOptions,
+    pub(crate) recovery: RecoveryReport,
+    pub(super) next_lane: AtomicUsize,
+    /// Set once, by `close`; no write begins after it.
+    closed: AtomicBool,
+    /// Whether anything was written since the last checkpoint began.
+    dirty: AtomicBool,
+    pub(super) checkpoints: Checkpoints,
+    lock: Mutex<Option<Box<dyn StorageLock>>>,
+}
+
+/// What is known of the checkpoints of this run.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    /// Held while one is written.
+    one_at_a_time: Mutex<()>,
+    pub(super) running: AtomicBool,
+    pub(super) finished: AtomicU64,
+    pub(super) last_unix_s: AtomicU64,
+    /// `LogStats::appended_bytes` when the last one began.
+    appended_before: AtomicU64,
+    began: Mutex<Instant>,
+}
+
+impl Inner {
+    /// Opens the folder and recovers what is in it.
+    pub(super) fn open(path: &std::path::Path, options: StoreOptions) -> Result<Self> {
+        let started = Instant::now();
+        options.check()?;
+        let storage = options.storage.clone();
+        let (folder, lock) = Folder::open(path, &options.log_folders, storage.clone())?;
+        let newest = Manifest::newest(&*storage, &folder.path, folder.id)?;
+        let mut log_options = LogOptions::new(folder.log_folders.clone());
+        log_options.logs = options.logs;
+        log_options.durability = options.durability;
+        log_options.segment_bytes = options.segment_bytes;
+        let epochs = newest.as_ref().map(|(manifest, _)| manifest.epochs());
+        let (log, recovered) = Log::open(storage.clone(), log_options, epochs)?;
+        let mut inner = Self {
+            index: Index::new(options.index),
+            rows: Rows::new(),
+            stripes: Stripes::new(),
+            log,
+            folder,
+            recovery: RecoveryReport::default(),
+            next_lane: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            dirty: AtomicBool::new(false),
+            checkpoints: Checkpoints::new(newest.as_ref().map_or(0, |(manifest, _)| manifest.unix_s)),
+            lock: Mutex::new(Some(lock)),
+            options,
+        };
+        inner.recovery = recovery::recover(&inner, newest.as_ref(), &recovered)?;
+        inner.recovery.took = started.elapsed();
+        checkpoint::remove_others(&*storage, &inner.folder.path, epochs.map(|epochs| epochs.begin))?;
+        // Records that only the logs hold are not in a checkpoint: at `None` a close has to write one.
+        inner.dirty = AtomicBool::new(inner.recovery.log_records > 0);
+        Ok(inner)
+    }
+
+    /// Enters the present epoch for writes to one of the logs.
+    #[inline]
+    pub(crate) fn enter(&self, lane: usize) -> Result<Operation<'_>> {
+        let operation = self.log.enter(lane)?;
+        // Inside the epoch before the look at the flag: `close` sets it, closes an epoch, and so has waited for everyone
+        // who did not see it. SeqCst: pairs with the swap in `close`.
+        if self.closed.load(Ordering::SeqCst) { Err(Error::Closed) } else { Ok(operation) }
+    }
+
+    /// The present epoch; read under the latch of the key that is written.
+    #[inline]
+    pub(crate) fn epoch(&self) -> u64 {
+        self.log.epoch()
+    }
+
+    /// The version that a write to `key` takes. REQUIRES: called under the key's latch.
+    #[inline]
+    pub(crate) fn next_version(&self, key: &[u8], current: Option<RowRef<'_>>) -> u64 {
+        current.map_or_else(|| self.stripes.first_version(key), |row| row.version() + 1)
+    }
+
+    /// Notes that something was written.
+    #[inline]
+    pub(crate) fn written(&self) {
+        // Relaxed, and read before it is written: the line stays shared. Who reads it has closed an epoch first.
+        if !self.dirty.load(Ordering::Relaxed) {
+            self.dirty.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Refuses a key or a value over its limit.
+    #[inline]
+    pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
+        if key.len() > MAX_KEY_LEN {
+            return Err(Error::KeyTooLong { len: key.len(), limit: MAX_KEY_LEN });
+        }
+        if bytes > self.options.limits.value_bytes {
+            return Err(Error::ValueTooLong { len: bytes, limit: self.options.limits.value_bytes });
+        }
+        Ok(())
+    }
+
+    /// The refusal of writes that add, if the memory budget is used up.
+    pub(crate) fn over_budget(&self) -> Option<Error> {
+        let budget = self.options.limits.memory_bytes?;
+        let used = self.rows.taken() + self.index.memory().reserved;
+        (used >= budget).then_some(Error::OverBudget { used, budget })
+    }
+
+    /// Writes a checkpoint.
+    pub(crate) fn checkpoint(&self, threads: usize) -> Result<CheckpointReport> {
+        let state = &self.checkpoints;
+        let _one = state.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        state.running.store(true, Ordering::Relaxed);
+        *state.began.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        let appended = self.log.stats().appended_bytes;
+        self.dirty.store(false, Ordering::Relaxed);
+        let written = checkpoint::write::write(self, threads);
+        state.running.store(false, Ordering::Relaxed);
+        if written.is_ok() {
+            state.appended_before.store(appended, Ordering::Relaxed);
+            state.finished.fetch_add(1, Ordering::Relaxed);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+            state.last_unix_s.store(now, Ordering::Relaxed);
+        } else {
+            self.dirty.store(true, Ordering::Relaxed);
+        }
+        written
+    }
+
+    /// Bytes appended to the logs since the last checkpoint began.
+    pub(super) fn log_bytes(&self) -> u64 {
+        self.log.stats().appended_bytes - self.checkpoints.appended_before.load(Ordering::Relaxed)
+    }
+
+    /// Whether a checkpoint should start by itself.
+    pub(crate) fn checkpoint_is_due(&self) -> bool {
+        let by_size = self.options.checkpoint_log_bytes.is_some_and(|limit| self.log_bytes() >= limit);
+        let by_time = self.options.checkpoint_interval.is_some_and(|interval| {
+            let began = *self.checkpoints.began.lock().unwrap_or_else(PoisonError::into_inner);
+            began.elapsed() >= interval && self.dirty.load(Ordering::Relaxed)
+        });
+        (by_size || by_time) && self.log.poisoned().is_none()
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Ends writing; the caller has stopped the background thread.
+    pub(super) fn close(&self) -> Result<CloseReport> {
+        // SeqCst: pairs with the load in `enter`.
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return Err(Error::Closed);
+        }
+        let report = self.close_files();
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+        report
+    }
+
+    fn close_files(&self) -> Result<CloseReport> {
+        let mut report = CloseReport::default();
+        if self.options.durability == Durability::None {
+            // Everyone who writes has left this epoch when it is closed.
+            self.log.commit()?;
+            if self.dirty.load(Ordering::Relaxed) {
+                report.checkpoint = Some(self.checkpoint(self.options.recovery_threads)?);
+            }
+        }
+        report.epoch = self.log.close()?;
+        Ok(report)
+    }
+}
+
+impl Checkpoints {
+    fn new(last_unix_s: u64) -> Self {
+        Self {
+            one_at_a_time: Mutex::new(()),
+            running: AtomicBool::new(false),
+            finished: AtomicU64::new(0),
+            last_unix_s: AtomicU64::new(last_unix_s),
+            appended_before: AtomicU64::new(0),
+            began: Mutex::new(Instant::now()),
+        }
+    }
+}
+
+/// The last handle of a store closes it when it goes.
+#[derive(Debug)]
+pub(super) struct Handle {
+    pub(super) inner: Arc<Inner>,
+    pub(super) scheduler: checkpoint::schedule::Scheduler,
+}
+
+impl Handle {
+    pub(super) fn close(&self) -> Result<CloseReport> {
+        self.scheduler.stop();
+        self.inner.close()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        match self.close() {
+            Ok(_) | Err(Error::Closed) => {}
+            Err(error) => tracing::error!("closing the store: {error}"),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The store: opening, waiting, checkpoints, statistics; the simple methods are in `simple`.
+
+mod inner;
+mod simple;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use inner::Handle;
+pub(crate) use inner::Inner;
+use skein_log::Durability;
+use skein_sync::atomic::Ordering;
+
+use crate::checkpoint::{CheckpointReport, schedule::Scheduler};
+use crate::{Error, Result, Session, StoreOptions, Ticket};
+
+pub use simple::Entry;
+
+/// A durable ordered map from keys to rows. Cloning is cheap and gives the same store; dropping the last
+/// clone closes it, as [`close`](Store::close) does (sessions are clones too).
+///
+/// ```
+/// use skein_store::{Store, StoreOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let folder = tempfile::tempdir()?;
+/// let store = Store::open(folder.path(), StoreOptions::default())?;
+/// store.put(b"goose", b"grey")?;
+/// store.put_columns(b"flock", &[(b"size", b"40"), (b"leader", b"goose")])?;
+/// assert_eq!(store.get(b"goose")?.as_deref(), Some(&b"grey"[..]));
+/// store.close()?;
+///
+/// let store = Store::open(folder.path(), StoreOptions::default())?;
+/// assert_eq!(store.get_columns(b"flock", Some(&[b"size"]))?, [Some(b"40".to_vec())]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Store {
+    handle: Arc<Handle>,
+}
+
+/// What opening found and did.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RecoveryReport {
+    /// Rows loaded from the checkpoint.
+    pub checkpoint_rows: u64,
+    /// Log records replayed.
+    pub log_records: u64,
+    /// The last durable epoch.
+    pub epoch: u64,
+    /// Torn tails that were cut off: file, and bytes cut.
+    pub torn_tails: Vec<(PathBuf, u64)>,
+    /// Epochs that were not durable, and were voided.
+    pub voided_epochs: Vec<u64>,
+    /// Keys now.
+    pub keys: usize,
+    /// How long loading the checkpoint took.
+    pub load_took: Duration,
+    /// How long replaying the logs took.
+    pub replay_took: Duration,
+    /// How long all of it took.
+    pub took: Duration,
+}
+
+/// What closing did.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct CloseReport {
+    /// The last durable epoch.
+    pub epoch: u64,
+    /// The checkpoint that closing wrote (at `None`, if anything was written).
+    pub checkpoint: Option<CheckpointReport>,
+}
+
+/// The store in numbers.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct StoreStats {
+    /// Keys.
+    pub keys: usize,
+    /// Bytes of index nodes and of keys outside them.
+    pub index_bytes: usize,
+    /// Bytes of rows, those that wait to be freed included.
+    pub row_bytes: usize,
+    /// Index memory that is retired, but maybe still seen by a reader.
+    pub unreclaimed_bytes: usize,
+    /// Address space taken from the system for all this.
+    pub reserved_bytes: usize,
+    /// The present epoch.
+    pub epoch: u64,
+    /// The last durable epoch.
+    pub durable_epoch: u64,
+    /// Log bytes since the last checkpoint began.
+    pub log_bytes: u64,
+    /// Log segments on disk.
+    pub log_segments: usize,
+    /// Epochs made durable since the store was opened.
+    pub commits: u64,
+    /// Checkpoints finished since the store was opened.
+    pub checkpoints: u64,
+    /// Whether one is being written now.
+    pub checkpoint_running: bool,
+    /// Seconds since 1970 of the end of the last checkpoint; 0 for none.
+    pub last_checkpoint_unix_s: u64,
+    /// Why writes are stopped, if they are.
+    pub writes_stopped: Option<String>,
+}
+
+impl Store {
+    /// Opens the store in the folder `path`, creating it if need be, and recovers what is there.
+    ///
+    /// # Errors
+    /// An option that cannot work, a folder that is a file or in use or another store's, a failed file operation,
+    /// an unknown format, damage.
+    pub fn open(path: impl AsRef<Path>, options: StoreOptions) -> Result<Self> {
+        let inner = Arc::new(Inner::open(path.as_ref(), options)?);
+        let scheduler = Scheduler::start(inner.clone())?;
+        Ok(Self { handle: Arc::new(Handle { inner, scheduler }) })
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.handle.inner
+    }
+
+    /// What opening found and did.
+    pub fn recovery(&self) -> &RecoveryReport {
+        &self.inner().recovery
+    }
+
+    /// How the store was opened.
+    pub fn options(&self) -> &StoreOptions {
+        &self.inner().options
+    }
+
+    /// A session on the next log in turn. Sessions may share a log; as many sessions as logs share none.
+    pub fn session(&self) -> Session {
+        // Relaxed: a ticket.
+        let lane = self.inner().next_lane.fetch_add(1, Ordering::Relaxed) % self.inner().log.logs();
+        Session::new(self.clone(), lane)
+    }
+
+    /// How many keys there are; exact while nobody writes.
+    pub fn len(&self) -> usize {
+        self.inner().index.len()
+    }
+
+    /// Whether there are no keys.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What an acknowledged write promises.
+    pub fn durability(&self) -> Durability {
+        self.inner().options.durability
+    }
+
+    /// Everything up to this epoch is durable.
+    pub fn durable_epoch(&self) -> u64 {
+        self.inner().log.durable_epoch()
+    }
+
+    /// Waits until the ticket's writes are durable (the caller may do the commit itself). At `None` it returns at
+    /// once.
+    ///
+    /// # Errors
+    /// Writes are stopped, or the store was closed before.
+    pub fn wait_durable(&self, ticket: Ticket) -> Result<()> {
+        if ticket.epoch == 0 { Ok(()) } else { Ok(self.inner().log.wait_durable(ticket.epoch)?) }
+    }
+
+    /// Asks for the ticket's epoch to be made durable soon, without waiting; see [`on_durable`](Self::on_durable).
+    pub fn request_durable(&self, ticket: Ticket) {
+        if ticket.epoch > 0 {
+            self.inner().log.request_durable(ticket.epoch);
+        }
+    }
+
+    /// `callback` is called, from any thread and briefly, whenever the durable epoch has advanced or writes have
+    /// stopped. It may ask for [`durable_epoch`](Self::durable_epoch) and nothing else of the store.
+    pub fn on_durable(&self, callback: impl Fn() + Send + Sync + 'static) {
+        self.inner().log.on_durable(callback);
+    }
+
+    /// Why writes are stopped, if they are.
+    pub fn writes_stopped(&self) -> Option<Error> {
+        self.inner().log.poisoned().map(Error::from)
+    }
+
+    /// Makes everything written so far durable. At `None` nothing is written, and a
+    /// [`checkpoint`](Self::checkpoint) does it.
+    ///
+    /// # Errors
+    /// Writes are stopped, or the store is closed.
+    pub fn flush(&self) -> Result<()> {
+        self.inner().log.commit()?;
+        Ok(())
+    }
+
+    /// Writes a checkpoint now; waits for one that is being written, then writes another.
+    ///
+    /// # Errors
+    /// A failed file operation (the logs are kept then), writes are stopped, or the store is closed.
+    pub fn checkpoint(&self) -> Result<CheckpointReport> {
+        if self.inner().is_closed() {
+            return Err(Error::Closed);
+        }
+        self.inner().checkpoint(self.options().checkpoint_threads)
+    }
+
+    /// Asks the background thread for a checkpoint; false if one is being written already. BGSAVE.
+    pub fn checkpoint_in_background(&self) -> bool {
+        !self.inner().checkpoints.running.load(Ordering::Relaxed) && self.handle.scheduler.request()
+    }
+
+    /// The store in numbers.
+    pub fn stats(&self) -> StoreStats {
+        let inner = self.inner();
+        let (log, memory) = (inner.log.stats(), inner.index.memory());
+        let checkpoints = &inner.checkpoints;
+        StoreStats {
+            keys: inner.index.len(),
+            index_bytes: memory.live(),
+            row_bytes: inner.rows.memory(),
+            unreclaimed_bytes: memory.unreclaimed,
+            reserved_bytes: memory.reserved + inner.rows.reserved(),
+            epoch: log.epoch,
+            durable_epoch: log.durable_epoch,
+            log_bytes: inner.log_bytes(),
+            log_segments: log.segments,
+            commits: log.commits,
+            checkpoints: checkpoints.finished.load(Ordering::Relaxed),
+            checkpoint_running: checkpoints.running.load(Ordering::Relaxed),
+            last_checkpoint_unix_s: checkpoints.last_unix_s.load(Ordering::Relaxed),
+            writes_stopped: log.poisoned,
+        }
+    }
+
+    /// Ends all writing, makes everything durable (at `None` by a checkpoint) and lets the folder go. Reads through
+    /// sessions and clones go on.
+    ///
+    /// # Errors
+    /// The store was closed before, or what was written could not be made durable.
+    pub fn close(&self) -> Result<CloseReport> {
+        self.handle.close()
+    }
+}
