@@ -1,0 +1,120 @@
+//! The timed loops. Each answers in millions of operations per second, and counts wrong answers.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use crate::keyset::{KeySet, Keys, SCAN, value_of};
+use crate::rival::Contender;
+
+/// Operations under one pin: long enough to make its cost small, short enough to let memory come back.
+const PINNED: usize = 1024;
+
+/// What a loop found.
+pub struct Outcome {
+    /// Millions of operations per second.
+    pub rate: f64,
+    /// How many answers were not what the key set says.
+    pub wrong: usize,
+}
+
+#[allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+fn rate(operations: usize, spent: Duration) -> f64 {
+    operations as f64 / spent.as_secs_f64() / 1e6
+}
+
+/// Inserts every `step`-th key from `first` on.
+pub fn fill<C: Contender>(index: &C, keys: &Keys, first: usize, step: usize) -> f64 {
+    let start = Instant::now();
+    let mut n = first;
+    let mut done = 0;
+    while n < keys.len() {
+        let pin = index.pin();
+        let mut left = PINNED;
+        while n < keys.len() && left > 0 {
+            index.insert(&pin, keys.get(n), value_of(n));
+            n += step;
+            left -= 1;
+            done += 1;
+        }
+    }
+    rate(done, start.elapsed())
+}
+
+/// Lookups that do not depend on each other: the processor may overlap one with the next. The `number`-th
+/// thread begins in another place.
+pub fn independent<C: Contender>(index: &C, set: &KeySet, number: usize) -> Outcome {
+    let queries = set.queries.len();
+    let shift = number * (queries / 2);
+    let mut wrong = 0;
+    let start = Instant::now();
+    for chunk in (0..queries).step_by(PINNED) {
+        let pin = index.pin();
+        for n in chunk..(chunk + PINNED).min(queries) {
+            let n = if n + shift < queries { n + shift } else { n + shift - queries };
+            wrong += usize::from(index.get(&pin, set.queries.get(n)) != Some(set.answers[n]));
+        }
+    }
+    Outcome { rate: rate(queries, start.elapsed()), wrong }
+}
+
+/// Lookups in which the next key depends on the last answer: what a single query feels.
+pub fn dependent<C: Contender>(index: &C, set: &KeySet) -> Outcome {
+    let queries = set.queries.len();
+    let mut wrong = 0;
+    // Values are below 2^63, so this stays 0; but only the answer can tell.
+    let mut carry = 0;
+    let start = Instant::now();
+    for chunk in (0..queries).step_by(PINNED) {
+        let pin = index.pin();
+        for n in chunk..(chunk + PINNED).min(queries) {
+            let n = n + carry;
+            let answer = index.get(&pin, set.queries.get(n));
+            wrong += usize::from(answer != Some(set.answers[n]));
+            carry = (black_box(answer.unwrap_or(0)) >> 63) as usize;
+        }
+    }
+    Outcome { rate: rate(queries, start.elapsed()), wrong }
+}
+
+/// Lookups in batches of 32.
+pub fn many<C: Contender>(index: &C, set: &KeySet) -> Outcome {
+    const BATCH: usize = 32;
+    let batches = set.queries.len() / BATCH;
+    let mut wrong = 0;
+    let start = Instant::now();
+    for chunk in (0..batches).step_by(PINNED / BATCH) {
+        let pin = index.pin();
+        for batch in chunk..(chunk + PINNED / BATCH).min(batches) {
+            let keys: [&[u8]; BATCH] = std::array::from_fn(|n| set.queries.get(batch * BATCH + n));
+            let mut right = 0;
+            index.get_many(&pin, &keys, |position, answer| {
+                right += usize::from(answer == Some(set.answers[batch * BATCH + position]));
+            });
+            wrong += BATCH - right;
+        }
+    }
+    Outcome { rate: rate(batches * BATCH, start.elapsed()), wrong }
+}
+
+/// Scans of 100 keys, every key read to its last byte; millions of keys per second.
+pub fn scans<C: Contender>(index: &C, set: &KeySet) -> Outcome {
+    let count = (set.queries.len() / 20).max(1);
+    let (mut wrong, mut read) = (0, 0);
+    let mut last_bytes = 0u64;
+    let start = Instant::now();
+    for chunk in (0..count).step_by(16) {
+        let pin = index.pin();
+        for n in chunk..(chunk + 16).min(count) {
+            let (mut sum, mut keys) = (0u64, 0);
+            index.scan(&pin, set.queries.get(n), SCAN, |key, value| {
+                sum = sum.wrapping_add(value);
+                last_bytes += key.last().map_or(0, |&byte| u64::from(byte));
+                keys += 1;
+            });
+            wrong += usize::from((sum, keys) != set.scans[n]);
+            read += keys as usize;
+        }
+    }
+    black_box(last_bytes);
+    Outcome { rate: rate(read, start.elapsed()), wrong }
+}

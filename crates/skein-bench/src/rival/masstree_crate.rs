@@ -1,0 +1,43 @@
+//! The crate `masstree`, in its inline variant, with its fastest exact scan.
+
+use masstree::{MassTree15Inline, RangeBound};
+
+use super::Contender;
+
+/// `MassTree15Inline<u64>`.
+pub struct MasstreeCrate(MassTree15Inline<u64>);
+
+impl Contender for MasstreeCrate {
+    const NAME: &'static str = "crate masstree";
+    /// It panics on longer keys.
+    const LONGEST: usize = masstree::MAX_KEY_LENGTH;
+    type Pin<'a> = skein_index::LocalGuard<'a>;
+
+    fn new() -> Self {
+        Self(MassTree15Inline::new())
+    }
+
+    fn pin(&self) -> Self::Pin<'_> {
+        self.0.guard()
+    }
+
+    #[inline(always)]
+    fn insert<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8], value: u64) {
+        self.0.insert_with_guard(key, value, pin);
+    }
+
+    #[inline(always)]
+    fn get<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8]) -> Option<u64> {
+        self.0.get_with_guard(key, pin)
+    }
+
+    fn scan<'a>(&'a self, pin: &Self::Pin<'a>, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
+        let mut left = count;
+        let visit = |key: &[u8], value: u64| {
+            each(key, value);
+            left -= 1;
+            left > 0
+        };
+        self.0.scan(RangeBound::Included(from), RangeBound::Unbounded, visit, pin);
+    }
+}
