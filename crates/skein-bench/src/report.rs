@@ -59,11 +59,11 @@ impl Report {
 
     /// Adds one round's figure.
     pub fn add(&mut self, contender: &'static str, measure: &str, unit: &'static str, figure: f64) {
-        match self.cells.iter_mut().find(|cell| cell.contender == contender && cell.measure == measure) {
-            Some(cell) => cell.rounds.push(figure),
-            None => {
-                self.cells.push(Cell { contender, measure: measure.to_owned(), unit, rounds: vec![figure] })
-            }
+        let known = self.cells.iter_mut().find(|cell| cell.contender == contender && cell.measure == measure);
+        if let Some(cell) = known {
+            cell.rounds.push(figure);
+        } else {
+            self.cells.push(Cell { contender, measure: measure.to_owned(), unit, rounds: vec![figure] });
         }
     }
 

@@ -143,6 +143,7 @@ fn memory<C: Contender>(run: &mut Run<'_>) {
     run.report.add(C::NAME, "memory", "B/key", bytes);
 }
 
+#[allow(clippy::needless_pass_by_value)] // the shape that `map_err` wants
 fn failed(error: std::io::Error) -> String {
     format!("cannot set up a loop: {error}")
 }

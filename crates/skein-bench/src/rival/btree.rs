@@ -18,15 +18,15 @@ impl Contender for LockedBTree {
 
     fn pin(&self) {}
 
-    fn insert<'a>(&'a self, _pin: &(), key: &[u8], value: u64) {
+    fn insert(&self, _pin: &(), key: &[u8], value: u64) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(key.into(), value);
     }
 
-    fn get<'a>(&'a self, _pin: &(), key: &[u8]) -> Option<u64> {
+    fn get(&self, _pin: &(), key: &[u8]) -> Option<u64> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
 
-    fn scan<'a>(&'a self, _pin: &(), from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
+    fn scan(&self, _pin: &(), from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
         let map = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let bounds = (std::ops::Bound::Included(from), std::ops::Bound::Unbounded);
         map.range::<[u8], _>(bounds).take(count).for_each(|(key, &value)| each(key, value));

@@ -21,15 +21,15 @@ impl Contender for SkipListWords {
 
     fn pin(&self) {}
 
-    fn insert<'a>(&'a self, _pin: &(), key: &[u8], value: u64) {
+    fn insert(&self, _pin: &(), key: &[u8], value: u64) {
         self.0.insert(word(key), value);
     }
 
-    fn get<'a>(&'a self, _pin: &(), key: &[u8]) -> Option<u64> {
+    fn get(&self, _pin: &(), key: &[u8]) -> Option<u64> {
         self.0.get(&word(key)).map(|entry| *entry.value())
     }
 
-    fn scan<'a>(&'a self, _pin: &(), from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
+    fn scan(&self, _pin: &(), from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
         for entry in self.0.range(word(from)..).take(count) {
             each(&entry.key().to_be_bytes(), *entry.value());
         }
@@ -49,15 +49,15 @@ impl Contender for SkipListBytes {
 
     fn pin(&self) {}
 
-    fn insert<'a>(&'a self, _pin: &(), key: &[u8], value: u64) {
+    fn insert(&self, _pin: &(), key: &[u8], value: u64) {
         self.0.insert(key.into(), value);
     }
 
-    fn get<'a>(&'a self, _pin: &(), key: &[u8]) -> Option<u64> {
+    fn get(&self, _pin: &(), key: &[u8]) -> Option<u64> {
         self.0.get(key).map(|entry| *entry.value())
     }
 
-    fn scan<'a>(&'a self, _pin: &(), from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
+    fn scan(&self, _pin: &(), from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
         let bounds = (std::ops::Bound::Included(from), std::ops::Bound::Unbounded);
         for entry in self.0.range::<[u8], _>(bounds).take(count) {
             each(entry.key(), *entry.value());
