@@ -1,0 +1,44 @@
+//! Commands on keys, whatever they hold.
+
+use super::{Context, Fault, Next};
+use crate::engine::{RowRef, Writer};
+use crate::resp::{Args, Reply};
+
+pub(super) fn exists_one(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+    reply.int(row.is_some().into());
+}
+
+/// A key that is named twice counts twice.
+pub(super) fn exists(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    let keys: Vec<&[u8]> = args.from(1).collect();
+    let mut count = 0;
+    context.session.get_many_atomic(&keys, |_, row| count += usize::from(row.is_some()));
+    reply.count(count);
+    Ok(Next::Done)
+}
+
+pub(super) fn kind(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+    reply.simple(kind_name(row));
+}
+
+/// What Redis calls what the row holds.
+pub(super) fn kind_name(row: Option<RowRef<'_>>) -> &'static str {
+    match row {
+        None => "none",
+        Some(row) if row.has_columns() => "hash",
+        Some(_) => "string",
+    }
+}
+
+pub(super) fn del(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let mut count = 0;
+    for key in args.from(1) {
+        count += usize::from(writer.remove(key)?.existed);
+    }
+    reply.count(count);
+    Ok(())
+}

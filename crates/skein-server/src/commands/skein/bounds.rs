@@ -1,0 +1,108 @@
+//! Bounds of ranges, written as ZRANGEBYLEX has them: `[key`, `(key`, `-` and `+`.
+
+use std::ops::Bound;
+
+use crate::commands::Fault;
+
+/// A range of keys. Empty ones are told apart here, so that the store never sees crossed bounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub lower: Bound<Vec<u8>>,
+    pub upper: Bound<Vec<u8>>,
+}
+
+/// One end as it was written.
+enum End<'a> {
+    BeforeAll,
+    AfterAll,
+    At(Bound<&'a [u8]>),
+}
+
+impl<'a> End<'a> {
+    fn parse(text: &'a [u8]) -> Result<Self, Fault> {
+        match text {
+            b"-" => Ok(Self::BeforeAll),
+            b"+" => Ok(Self::AfterAll),
+            [b'[', key @ ..] => Ok(Self::At(Bound::Included(key))),
+            [b'(', key @ ..] => Ok(Self::At(Bound::Excluded(key))),
+            _ => Err(Fault::text("ERR min or max not valid string range item")),
+        }
+    }
+}
+
+impl Range {
+    pub(crate) const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
+
+    /// The range from `min` to `max`; `None` if no key can lie in it.
+    pub(crate) fn parse(min: &[u8], max: &[u8]) -> Result<Option<Self>, Fault> {
+        let (min, max) = (End::parse(min)?, End::parse(max)?);
+        let lower = match min {
+            End::BeforeAll => Bound::Unbounded,
+            End::At(bound) => bound,
+            End::AfterAll => return Ok(None),
+        };
+        let upper = match max {
+            End::AfterAll => Bound::Unbounded,
+            End::At(bound) => bound,
+            End::BeforeAll => return Ok(None),
+        };
+        let crossed = match (lower, upper) {
+            (Bound::Included(a), Bound::Included(b)) => a > b,
+            (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) => a >= b,
+            _ => false,
+        };
+        Ok((!crossed).then(|| Self { lower: lower.map(<[u8]>::to_vec), upper: upper.map(<[u8]>::to_vec) }))
+    }
+
+    /// All keys that begin with `prefix`.
+    pub(crate) fn with_prefix(prefix: &[u8]) -> Self {
+        let upper = after_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        Self { lower: Bound::Included(prefix.to_vec()), upper }
+    }
+
+    pub(crate) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
+    }
+}
+
+/// The least key that is greater than all keys with this prefix; `None` if there is none.
+pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_zrangebylex() {
+        let parse = |min: &str, max: &str| Range::parse(min.as_bytes(), max.as_bytes()).expect("a range");
+        assert_eq!(parse("-", "+"), Some(Range::ALL));
+        assert_eq!(
+            parse("[a", "(b"),
+            Some(Range { lower: Bound::Included(b"a".to_vec()), upper: Bound::Excluded(b"b".to_vec()) })
+        );
+        assert_eq!(parse("[", "+").map(|range| range.lower), Some(Bound::Included(Vec::new())));
+        for (min, max) in
+            [("+", "-"), ("+", "+"), ("-", "-"), ("[b", "[a"), ("(a", "(a"), ("[a", "(a"), ("(a", "[a")]
+        {
+            assert_eq!(parse(min, max), None, "{min} {max}");
+        }
+        assert!(parse("[a", "[a").is_some());
+        for bad in ["", "a", "--", "+1"] {
+            assert!(Range::parse(bad.as_bytes(), b"+").is_err(), "{bad}");
+            assert!(Range::parse(b"-", bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ends_of_prefixes() {
+        assert_eq!(after_prefix(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(after_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(after_prefix(b"\xff"), None);
+        assert_eq!(after_prefix(b""), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! Versions: `SK.GETV k` and `SK.CAS k version value`.
+
+use super::write_held;
+use crate::commands::Fault;
+use crate::commands::fault::NOT_AN_INTEGER;
+use crate::engine::{RowRef, Writer};
+use crate::resp::number::parse_u64;
+use crate::resp::{Args, Reply};
+
+/// Versions begin at 1 and rise by one per write, so they never reach 2^63.
+fn write_version(version: u64, reply: &mut Reply<'_>) {
+    reply.int(i64::try_from(version).unwrap_or(i64::MAX));
+}
+
+pub(in crate::commands) fn getv(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+    match row {
+        None => reply.null_array(),
+        Some(row) => {
+            reply.array(2);
+            write_held(row, reply);
+            write_version(row.version(), reply);
+        }
+    }
+}
+
+pub(in crate::commands) fn cas(
+    writer: &mut Writer<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let version = parse_u64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
+    let (swapped, version) = match writer.compare_and_swap(args.get(1), version, args.get(3))? {
+        Ok(new) => (1, new),
+        Err(present) => (0, present),
+    };
+    reply.array(2);
+    reply.int(swapped);
+    write_version(version, reply);
+    Ok(())
+}

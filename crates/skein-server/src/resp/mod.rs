@@ -1,0 +1,17 @@
+//! The wire: requests in, replies out, in both versions of the Redis serialization protocol.
+//!
+//! ```text
+//!   socket ─► Input (bytes + where each argument lies) ─► Args, borrowed
+//!   socket ◄─ Output (bytes) ◄─ Reply (RESP2 or RESP3)
+//! ```
+//!
+//! [`request`] knows requests, [`reply`] knows replies, [`number`] reads and writes decimal integers for both.
+//! None of them knows sockets or commands.
+
+pub(crate) mod inline;
+pub(crate) mod number;
+pub(crate) mod reply;
+pub(crate) mod request;
+
+pub(crate) use reply::{Protocol, Reply};
+pub(crate) use request::{Args, Input, ProtocolError, RequestLimits};

@@ -1,0 +1,254 @@
+//! Replies, written straight into a connection's output buffer, in either version of the protocol.
+//!
+//! | what       | RESP2                      | RESP3                |
+//! | ---------- | -------------------------- | -------------------- |
+//! | null       | `$-1`, for an array `*-1`  | `_`                  |
+//! | map        | array of keys and values   | `%`                  |
+//! | set        | array                      | `~`                  |
+//! | text       | bulk string                | verbatim string, `=` |
+//!
+//! All else is the same in both.
+
+use super::number::Decimal;
+
+/// Which version of the protocol a connection speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Protocol {
+    /// The version of every new connection.
+    #[default]
+    Resp2,
+    /// After `HELLO 3`.
+    Resp3,
+}
+
+/// Bytes that [`Reply::begin_open_array`] keeps free for the array's head.
+const OPEN_HEAD: usize = 24;
+
+/// Writes replies of one connection.
+pub(crate) struct Reply<'o> {
+    out: &'o mut Vec<u8>,
+    protocol: Protocol,
+}
+
+impl<'o> Reply<'o> {
+    #[inline]
+    pub(crate) fn new(out: &'o mut Vec<u8>, protocol: Protocol) -> Self {
+        Self { out, protocol }
+    }
+
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// After HELLO, the rest of the replies are in another version.
+    pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+    }
+
+    /// Where the next byte goes, for [`truncate`](Self::truncate).
+    pub(crate) fn position(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Takes back everything from `position` on.
+    pub(crate) fn truncate(&mut self, position: usize) {
+        self.out.truncate(position);
+    }
+
+    #[inline]
+    fn head(&mut self, kind: u8, number: u64) {
+        self.out.push(kind);
+        if number < 10 {
+            self.out.extend_from_slice(&[b'0' + number as u8, b'\r', b'\n']);
+        } else {
+            self.out.extend_from_slice(Decimal::unsigned(number).as_bytes());
+            self.out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Ready-made bytes.
+    #[inline]
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    #[inline]
+    pub(crate) fn ok(&mut self) {
+        self.raw(b"+OK\r\n");
+    }
+
+    pub(crate) fn simple(&mut self, text: &str) {
+        self.line(b'+', text.as_bytes());
+    }
+
+    /// An error; `text` begins with its code. Line ends within it become spaces.
+    pub(crate) fn error(&mut self, text: &str) {
+        self.error_bytes(text.as_bytes());
+    }
+
+    /// As [`error`](Self::error), for texts that quote what the client sent.
+    pub(crate) fn error_bytes(&mut self, text: &[u8]) {
+        self.line(b'-', text);
+    }
+
+    fn line(&mut self, kind: u8, text: &[u8]) {
+        self.out.push(kind);
+        self.out.extend(text.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));
+        self.raw(b"\r\n");
+    }
+
+    #[inline]
+    pub(crate) fn int(&mut self, value: i64) {
+        if (0..10).contains(&value) {
+            self.out.extend_from_slice(&[b':', b'0' + value.cast_unsigned() as u8, b'\r', b'\n']);
+        } else {
+            self.out.push(b':');
+            self.out.extend_from_slice(Decimal::signed(value).as_bytes());
+            self.raw(b"\r\n");
+        }
+    }
+
+    /// A count; counts never reach 2^63.
+    #[inline]
+    pub(crate) fn count(&mut self, value: usize) {
+        self.int(i64::try_from(value).unwrap_or(i64::MAX));
+    }
+
+    #[inline]
+    pub(crate) fn bulk(&mut self, bytes: &[u8]) {
+        self.out.reserve(bytes.len() + 32);
+        self.head(b'$', bytes.len() as u64);
+        self.out.extend_from_slice(bytes);
+        self.raw(b"\r\n");
+    }
+
+    /// A bulk string with the digits of a number.
+    pub(crate) fn bulk_number(&mut self, value: u64) {
+        self.bulk(Decimal::unsigned(value).as_bytes());
+    }
+
+    #[inline]
+    pub(crate) fn bulk_or_null(&mut self, bytes: Option<&[u8]>) {
+        match bytes {
+            Some(bytes) => self.bulk(bytes),
+            None => self.null(),
+        }
+    }
+
+    /// The absent value.
+    #[inline]
+    pub(crate) fn null(&mut self) {
+        self.raw(match self.protocol {
+            Protocol::Resp2 => b"$-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// The absent value where an array was asked for.
+    pub(crate) fn null_array(&mut self) {
+        self.raw(match self.protocol {
+            Protocol::Resp2 => b"*-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    pub(crate) fn array(&mut self, len: usize) {
+        self.head(b'*', len as u64);
+    }
+
+    /// A map of `len` pairs; its keys and values follow in turn.
+    pub(crate) fn map(&mut self, len: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(len * 2),
+            Protocol::Resp3 => self.head(b'%', len as u64),
+        }
+    }
+
+    pub(crate) fn set(&mut self, len: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array(len),
+            Protocol::Resp3 => self.head(b'~', len as u64),
+        }
+    }
+
+    /// A text for people to read.
+    pub(crate) fn text(&mut self, text: &str) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text.as_bytes()),
+            Protocol::Resp3 => {
+                self.head(b'=', text.len() as u64 + 4);
+                self.raw(b"txt:");
+                self.raw(text.as_bytes());
+                self.raw(b"\r\n");
+            }
+        }
+    }
+
+    /// Begins an array whose length is known only once its elements are written; returns where it begins,
+    /// for [`end_open_array`](Self::end_open_array).
+    pub(crate) fn begin_open_array(&mut self) -> usize {
+        let start = self.position();
+        self.raw(&[0; OPEN_HEAD]);
+        start
+    }
+
+    /// Ends it: writes the head just before the elements. Returns how many bytes at `start` are left over,
+    /// for the caller to take out.
+    #[must_use]
+    pub(crate) fn end_open_array(&mut self, start: usize, len: usize) -> usize {
+        let digits = Decimal::unsigned(len as u64);
+        let unused = OPEN_HEAD - digits.as_bytes().len() - 3;
+        let head = &mut self.out[start + unused..start + OPEN_HEAD];
+        head[0] = b'*';
+        head[1..=digits.as_bytes().len()].copy_from_slice(digits.as_bytes());
+        head[digits.as_bytes().len() + 1..].copy_from_slice(b"\r\n");
+        unused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(protocol: Protocol, write: impl FnOnce(&mut Reply<'_>)) -> String {
+        let mut out = Vec::new();
+        write(&mut Reply::new(&mut out, protocol));
+        String::from_utf8(out).expect("ASCII")
+    }
+
+    #[test]
+    fn both_versions() {
+        for (write, resp2, resp3) in [
+            ((|reply| reply.null()) as fn(&mut Reply<'_>), "$-1\r\n", "_\r\n"),
+            (|reply| reply.null_array(), "*-1\r\n", "_\r\n"),
+            (|reply| reply.map(2), "*4\r\n", "%2\r\n"),
+            (|reply| reply.set(12), "*12\r\n", "~12\r\n"),
+            (|reply| reply.text("a\r\n"), "$3\r\na\r\n\r\n", "=7\r\ntxt:a\r\n\r\n"),
+            (|reply| reply.int(-12), ":-12\r\n", ":-12\r\n"),
+            (|reply| reply.int(7), ":7\r\n", ":7\r\n"),
+            (|reply| reply.bulk(b"0123456789"), "$10\r\n0123456789\r\n", "$10\r\n0123456789\r\n"),
+            (
+                |reply| reply.bulk_number(u64::MAX),
+                "$20\r\n18446744073709551615\r\n",
+                "$20\r\n18446744073709551615\r\n",
+            ),
+            (|reply| reply.error("ERR a\r\nb"), "-ERR a  b\r\n", "-ERR a  b\r\n"),
+        ] {
+            assert_eq!(written(Protocol::Resp2, write), resp2);
+            assert_eq!(written(Protocol::Resp3, write), resp3);
+        }
+    }
+
+    #[test]
+    fn an_array_of_unknown_length() {
+        for len in [0, 9, 10, 12345] {
+            let mut out = b"before".to_vec();
+            let mut reply = Reply::new(&mut out, Protocol::Resp2);
+            let start = reply.begin_open_array();
+            reply.int(1);
+            let unused = reply.end_open_array(start, len);
+            out.drain(start..start + unused);
+            assert_eq!(out, format!("before*{len}\r\n:1\r\n").as_bytes());
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Requests: an incremental parser over a connection's input buffer, without copies.
+//!
+//! ```text
+//!   buffer   *2␍␊$3␍␊GET␍␊$1␍␊k␍␊*2␍␊$3␍␊GET␍␊$5␍␊hel          ← end of what has come
+//!            ├──── request 0 ────┤├─ begun: one argument, 5 bytes of the next ─┤
+//!   spans             GET      k           GET
+//! ```
+//!
+//! [`Input::parse`] turns every complete request into a [`Request`]: a run of spans, each an argument's place
+//! in the buffer. A request that has only partly come keeps its spans and its place, so that no byte is read
+//! twice however small the pieces are.
+//!
+//! # Invariants
+//! 1. `start <= parsed <= end <= buffer.len()`; bytes in `parsed..end` have not been looked at.
+//! 2. While requests are queued the buffer does not move: it is filled and compacted only when all were taken.
+
+use super::inline;
+use super::number::parse_i64;
+
+/// The longest line: of an inline request, or of a count. Redis has the same bound.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// Smallest size of an input buffer.
+pub(crate) const INPUT_BYTES_MIN: usize = 16 << 10;
+
+/// Before a client has given the password, its requests are small.
+const UNAUTHENTICATED_ARGS_MAX: i64 = 10;
+const UNAUTHENTICATED_ARG_BYTES_MAX: i64 = 16 << 10;
+
+/// What a request may be at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestLimits {
+    /// Bytes of a whole request on the wire.
+    pub request_bytes: usize,
+    /// Bytes of one argument.
+    pub arg_bytes: usize,
+    /// Arguments of a request.
+    pub args: usize,
+    /// Requests of one connection that are parsed before they are run.
+    pub pipeline: usize,
+}
+
+/// What a client sent is not a request. It is told, and disconnected: the rest cannot be understood either.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ProtocolError {
+    #[error("too big mbulk count string")]
+    CountLineTooLong,
+    #[error("too big bulk count string")]
+    LengthLineTooLong,
+    #[error("too big inline request")]
+    InlineTooLong,
+    #[error("unbalanced quotes in request")]
+    UnbalancedQuotes,
+    #[error("invalid multibulk length")]
+    BadCount,
+    #[error("unauthenticated multibulk length")]
+    CountBeforePassword,
+    #[error("invalid bulk length")]
+    BadLength,
+    #[error("unauthenticated bulk length")]
+    LengthBeforePassword,
+    #[error("expected '$', got '{}'", char::from(*.0))]
+    NoDollar(u8),
+    #[error("request is longer than the limit of {limit} bytes; split it or raise the limit")]
+    RequestTooLong { limit: usize },
+}
+
+/// Where an argument lies in the buffer.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: u32,
+    len: u32,
+}
+
+/// A complete request: a run of spans, and what the caller found it to be.
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    first: u32,
+    count: u32,
+    tag: u16,
+}
+
+/// The arguments of a request, the command's name first.
+#[derive(Clone, Copy)]
+pub(crate) struct Args<'a> {
+    buffer: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl<'a> Args<'a> {
+    /// How many, the name included; at least 1.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Argument `i`; `REQUIRES: i < len()`, which the command table's arity assures.
+    #[inline]
+    pub(crate) fn get(&self, i: usize) -> &'a [u8] {
+        let Span { start, len } = self.spans[i];
+        &self.buffer[start as usize..start as usize + len as usize]
+    }
+
+    /// The arguments from `first` on.
+    pub(crate) fn from(&self, first: usize) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone + use<'a> {
+        let args = *self;
+        (first.min(args.len())..args.len()).map(move |i| args.get(i))
+    }
+}
+
+/// Bytes that came from a client, and the requests found in them.
+#[derive(Debug)]
+pub(crate) struct Input {
+    /// Initialized as a whole; what is valid is `..end`.
+    buffer: Vec<u8>,
+    /// Bytes below belong to requests that are done.
+    start: usize,
+    parsed: usize,
+    end: usize,
+    spans: Vec<Span>,
+    requests: Vec<Request>,
+    /// The first queued request that was not taken.
+    next: usize,
+    /// The request that has only partly come: its first span, and how many arguments are still to come (0 for none begun).
+    begun_first: u32,
+    begun_missing: u32,
+    /// The length of the argument that comes next, if its length line has come.
+    arg_len: Option<u32>,
+    /// The last parse ended for want of bytes, and not because the pipeline was full.
+    wants_bytes: bool,
+}
+
+impl Input {
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: Vec::new(),
+            start: 0,
+            parsed: 0,
+            end: 0,
+            spans: Vec::new(),
+            requests: Vec::new(),
+            next: 0,
+            begun_first: 0,
+            begun_missing: 0,
+            arg_len: None,
+            wants_bytes: false,
+        }
+    }
+
+    /// Takes the buffer away if nothing is in it, so that an idle connection holds none. One comes back by [`room`](Self::room).
+    pub(crate) fn release(&mut self) -> Option<Vec<u8>> {
+        let idle = self.start == self.end && self.begun_missing == 0 && self.queued() == 0;
+        if !idle || self.buffer.is_empty() {
+            return None;
+        }
+        (self.start, self.parsed, self.end) = (0, 0, 0);
+        Some(std::mem::take(&mut self.buffer))
+    }
+
+    /// Whether [`parse`](Self::parse) may find more without reading.
+    pub(crate) fn may_parse(&self) -> bool {
+        self.parsed < self.end && !self.wants_bytes
+    }
+
+    /// Room to read into, at least a few KiB; a buffer, if there is none, is taken from `spare`.
+    /// `REQUIRES:` no request is queued (invariant 2).
+    pub(crate) fn room(&mut self, spare: &mut Vec<Vec<u8>>) -> &mut [u8] {
+        debug_assert_eq!(self.queued(), 0);
+        if self.buffer.is_empty() {
+            self.buffer = spare.pop().unwrap_or_else(|| vec![0; INPUT_BYTES_MIN]);
+        }
+        self.compact();
+        // A begun argument may need more than has come, but memory follows the bytes that came, not the
+        // bytes that were announced.
+        if self.buffer.len() - self.end < INPUT_BYTES_MIN / 4 {
+            let wanted = self.arg_len.map_or(0, |len| self.parsed + len as usize + INPUT_BYTES_MIN);
+            let doubled = self.buffer.len() * 2;
+            self.buffer.resize(doubled.min(wanted.max(self.end + INPUT_BYTES_MIN)), 0);
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    /// `count` bytes were read into the room.
+    pub(crate) fn filled(&mut self, count: usize) {
+        self.wants_bytes = false;
+        self.end += count;
+        debug_assert!(self.end <= self.buffer.len());
+    }
+
+    /// Moves the begun request to the buffer's start and forgets what is done.
+    fn compact(&mut self) {
+        let shift = self.start;
+        if shift > 0 {
+            self.buffer.copy_within(shift..self.end, 0);
+            (self.start, self.parsed, self.end) = (0, self.parsed - shift, self.end - shift);
+        }
+        if self.begun_first > 0 {
+            self.spans.drain(..self.begun_first as usize);
+            self.begun_first = 0;
+        }
+        if shift > 0 {
+            for span in &mut self.spans {
+                span.start -= shift as u32;
+            }
+        }
+    }
+
+    /// Finds the complete requests among the bytes that came, and has `resolve` give each a tag while its
+    /// bytes are at hand. Requests before an error are queued.
+    ///
+    /// # Errors
+    /// The client must be told and disconnected.
+    pub(crate) fn parse(
+        &mut self,
+        limits: &RequestLimits,
+        authenticated: bool,
+        resolve: impl Fn(&Args<'_>) -> u16,
+    ) -> Result<(), ProtocolError> {
+        while self.requests.len() - self.next < limits.pipeline && self.parsed < self.end {
+            let complete = if self.begun_missing > 0 || self.buffer[self.parsed] == b'*' {
+                self.parse_multibulk(limits, authenticated)?
+            } else {
+                self.parse_inline()?
+            };
+            let bytes = if complete { self.parsed } else { self.end } - self.start;
+            if bytes > limits.request_bytes {
+                return Err(ProtocolError::RequestTooLong { limit: limits.request_bytes });
+            }
+            if !complete {
+                self.wants_bytes = true;
+                break;
+            }
+            let first = self.begun_first;
+            let count = self.spans.len() as u32 - first;
+            if count > 0 {
+                let args = Args { buffer: &self.buffer, spans: &self.spans[first as usize..] };
+                self.requests.push(Request { first, count, tag: resolve(&args) });
+            }
+            self.begun_first = self.spans.len() as u32;
+            self.start = self.parsed;
+        }
+        Ok(())
+    }
+
+    /// Goes on with a request of the form `*2␍␊$3␍␊GET␍␊$1␍␊k␍␊`; whether it is complete.
+    fn parse_multibulk(
+        &mut self,
+        limits: &RequestLimits,
+        authenticated: bool,
+    ) -> Result<bool, ProtocolError> {
+        if self.begun_missing == 0 {
+            let Some((count, next)) = self.number_line(ProtocolError::CountLineTooLong)? else {
+                return Ok(false);
+            };
+            let count = count
+                .filter(|count| *count <= limits.args.cast_signed() as i64)
+                .ok_or(ProtocolError::BadCount)?;
+            if !authenticated && count > UNAUTHENTICATED_ARGS_MAX {
+                return Err(ProtocolError::CountBeforePassword);
+            }
+            self.parsed = next;
+            // Redis takes a count of 0 and negative ones for no request at all.
+            if count <= 0 {
+                return Ok(true);
+            }
+            self.begun_missing = count.cast_unsigned() as u32;
+        }
+        while self.begun_missing > 0 {
+            if !self.parse_arg(limits, authenticated)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Goes on with one argument; whether it is complete.
+    #[inline]
+    fn parse_arg(&mut self, limits: &RequestLimits, authenticated: bool) -> Result<bool, ProtocolError> {
+        let len = match self.arg_len {
+            Some(len) => len,
+            None => match self.parse_length(limits, authenticated)? {
+                Some(len) => len,
+                None => return Ok(false),
+            },
+        };
+        // Redis looks at neither of the two bytes that end an argument, and so do we not.
+        let after = self.parsed + len as usize + 2;
+        if after > self.end {
+            self.arg_len = Some(len);
+            return Ok(false);
+        }
+        self.spans.push(Span { start: self.parsed as u32, len });
+        self.parsed = after;
+        self.arg_len = None;
+        self.begun_missing -= 1;
+        Ok(true)
+    }
+
+    fn parse_length(
+        &mut self,
+        limits: &RequestLimits,
+        authenticated: bool,
+    ) -> Result<Option<u32>, ProtocolError> {
+        match self.buffer[self.parsed..self.end].first() {
+            None => return Ok(None),
+            Some(b'$') => {}
+            // Redis reads up to the end of the line before it looks at its first byte.
+            Some(&other) => {
+                let line = self.number_line(ProtocolError::LengthLineTooLong)?;
+                return if line.is_some() { Err(ProtocolError::NoDollar(other)) } else { Ok(None) };
+            }
+        }
+        let Some((len, next)) = self.number_line(ProtocolError::LengthLineTooLong)? else {
+            return Ok(None);
+        };
+        let len = len
+            .filter(|len| (0..=limits.arg_bytes.cast_signed() as i64).contains(len))
+            .ok_or(ProtocolError::BadLength)?;
+        if !authenticated && len > UNAUTHENTICATED_ARG_BYTES_MAX {
+            return Err(ProtocolError::LengthBeforePassword);
+        }
+        self.parsed = next;
+        Ok(Some(len.cast_unsigned() as u32))
+    }
+
+    /// The number in the line at `parsed`, after its first byte, and where the next line begins. `None` if
+    /// the line has not come whole; a number of `None` if it is none.
+    #[inline]
+    fn number_line(&self, too_long: ProtocolError) -> Result<Option<(Option<i64>, usize)>, ProtocolError> {
+        let line = &self.buffer[self.parsed + 1..self.end];
+        // Nearly every line is one or two digits: read them without a search for the end.
+        let number = match line {
+            [a @ b'0'..=b'9', b'\r', _, ..] => (i64::from(a - b'0'), 1),
+            [a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', _, ..] => (i64::from((a - b'0') * 10 + (b - b'0')), 2),
+            _ => return self.long_number_line(line, too_long),
+        };
+        Ok(Some((Some(number.0), self.parsed + 1 + number.1 + 2)))
+    }
+
+    fn long_number_line(
+        &self,
+        line: &[u8],
+        too_long: ProtocolError,
+    ) -> Result<Option<(Option<i64>, usize)>, ProtocolError> {
+        let searched = &line[..line.len().min(LINE_BYTES_MAX)];
+        match searched.iter().position(|byte| *byte == b'\r') {
+            None if line.len() > LINE_BYTES_MAX => Err(too_long),
+            None => Ok(None),
+            Some(len) if len + 2 > line.len() => Ok(None),
+            Some(len) => Ok(Some((parse_i64(&line[..len]), self.parsed + 1 + len + 2))),
+        }
+    }
+
+    fn parse_inline(&mut self) -> Result<bool, ProtocolError> {
+        let line = &self.buffer[self.parsed..self.end];
+        let searched = &line[..line.len().min(LINE_BYTES_MAX)];
+        let Some(len) = searched.iter().position(|byte| *byte == b'\n') else {
+            return if line.len() > LINE_BYTES_MAX { Err(ProtocolError::InlineTooLong) } else { Ok(false) };
+        };
+        let from = self.parsed;
+        let text = &mut self.buffer[from..from + len];
+        let spans = &mut self.spans;
+        let split = inline::split(text, |start, len| {
+            spans.push(Span { start: (from + start) as u32, len: len as u32 });
+        });
+        if !split {
+            self.spans.truncate(self.begun_first as usize);
+            return Err(ProtocolError::UnbalancedQuotes);
+        }
+        self.parsed = from + len + 1;
+        Ok(true)
+    }
+
+    /// How many requests are queued.
+    #[inline]
+    pub(crate) fn queued(&self) -> usize {
+        self.requests.len() - self.next
+    }
+
+    /// The tag of queued request `i`.
+    #[inline]
+    pub(crate) fn tag(&self, i: usize) -> Option<u16> {
+        self.requests.get(self.next + i).map(|request| request.tag)
+    }
+
+    /// The arguments of queued request `i`.
+    #[inline]
+    pub(crate) fn args(&self, i: usize) -> Args<'_> {
+        let Request { first, count, .. } = self.requests[self.next + i];
+        Args { buffer: &self.buffer, spans: &self.spans[first as usize..(first + count) as usize] }
+    }
+
+    /// The first `count` queued requests are done.
+    #[inline]
+    pub(crate) fn take(&mut self, count: usize) {
+        self.next += count;
+        debug_assert!(self.next <= self.requests.len());
+        if self.next == self.requests.len() {
+            self.requests.clear();
+            self.next = 0;
+            if self.begun_missing == 0 {
+                self.spans.clear();
+                self.begun_first = 0;
+                if self.start == self.end {
+                    (self.start, self.parsed, self.end) = (0, 0, 0);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

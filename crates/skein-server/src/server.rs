@@ -1,0 +1,232 @@
+//! Starting a server, and stopping it.
+//!
+//! ```text
+//!   acceptor ──► worker 0..n   each: event loop, connections, session
+//!                   └──► keeper: writes the checkpoints that SAVE asks for
+//! ```
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use mio::net::TcpListener;
+use mio::{Poll, Waker};
+
+use crate::acceptor::{self, Acceptor};
+use crate::engine::{self, Store};
+use crate::shared::{CheckpointFor, Mailbox, Shared};
+use crate::worker::{self, Worker, WorkerReport};
+use crate::{ServerOptions, StartError};
+
+/// A server that is running.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    acceptor: JoinHandle<io::Result<()>>,
+    workers: Vec<JoinHandle<io::Result<WorkerReport>>>,
+    keeper: JoinHandle<()>,
+}
+
+/// Stops a server from any thread; made by [`Server::handle`].
+#[derive(Debug, Clone)]
+pub struct ServerHandle {
+    shared: Arc<Shared>,
+}
+
+/// What a server did, told by [`Server::wait`] when it has stopped.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct StopReport {
+    /// Requests answered since the start.
+    pub requests: u64,
+    /// Connections accepted since the start.
+    pub connections: u64,
+    /// Connections that were open when the stop began.
+    pub closed: usize,
+    /// Of them, those to which not all replies could be sent in time.
+    pub cut_short: usize,
+    /// Threads that ended by a failure; always worth a report to the makers.
+    pub failed_threads: Vec<String>,
+    /// Whether everything written was made durable (see [`Store::flush`]).
+    pub flushed: Result<(), skein_store::Error>,
+    /// How long the server ran.
+    pub ran: Duration,
+    /// How long the stop took.
+    pub took: Duration,
+}
+
+impl ServerHandle {
+    /// Begins a graceful stop: no new connections; what has been read is answered; then connections are
+    /// closed. [`Server::wait`] returns when it is done.
+    pub fn shutdown(&self) {
+        self.shared.stop();
+    }
+}
+
+fn system(what: &'static str) -> impl Fn(io::Error) -> StartError {
+    move |cause| StartError::System { what, cause }
+}
+
+fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartError> {
+    let poll = Poll::new().map_err(system("an event queue"))?;
+    let waker = Waker::new(poll.registry(), token).map_err(system("an event queue"))?;
+    Ok((poll, waker))
+}
+
+impl Server {
+    /// Starts serving `store`. The store stays the caller's to close, after [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// An option that cannot work, an address that cannot be listened on, no threads left.
+    pub fn start(store: Store, options: ServerOptions) -> Result<Self, StartError> {
+        options.check()?;
+        let listen = options.listen;
+        let failed = |cause| StartError::Listen { listen, cause };
+        let listener = TcpListener::bind(listen).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+
+        let (acceptor_poll, acceptor_waker) = poll_with_waker(acceptor::WAKE)?;
+        let mut polls = Vec::new();
+        let mut mailboxes = Vec::new();
+        for _ in 0..options.workers {
+            let (poll, waker) = poll_with_waker(worker::WAKE)?;
+            polls.push(poll);
+            mailboxes.push(Mailbox::new(waker));
+        }
+        let (checkpoints, asked) = channel();
+        let shared = Arc::new(Shared::new(options, address, store, mailboxes, acceptor_waker, checkpoints));
+        let listening = Arc::downgrade(&shared);
+        shared.store.on_durable(move || {
+            if let Some(shared) = listening.upgrade() {
+                shared.mailboxes.iter().for_each(Mailbox::epoch_advanced);
+            }
+        });
+        let server = Self::start_threads(&shared, acceptor_poll, listener, polls, asked);
+        match &server {
+            Ok(_) => tracing::info!(%address, workers = shared.options.workers, "serving"),
+            // Threads that were started before the one that failed end by this.
+            Err(_) => shared.stop(),
+        }
+        server
+    }
+
+    fn start_threads(
+        shared: &Arc<Shared>,
+        acceptor_poll: Poll,
+        listener: TcpListener,
+        polls: Vec<Poll>,
+        asked: Receiver<CheckpointFor>,
+    ) -> Result<Self, StartError> {
+        let mut workers = Vec::new();
+        for (number, poll) in polls.into_iter().enumerate() {
+            let worker = Worker::new(number, shared.clone(), poll);
+            let run = guarded(shared.clone(), "worker", move || worker.run());
+            workers.push(spawn(format!("skein-worker-{number}"), run)?);
+        }
+        let kept = shared.clone();
+        let keeper = spawn("skein-keeper".to_owned(), move || keep(&kept, &asked))?;
+        let acceptor = Acceptor::new(shared.clone(), acceptor_poll, listener).map_err(system("accepting"))?;
+        let run = guarded(shared.clone(), "acceptor", move || acceptor.run());
+        let acceptor = spawn("skein-acceptor".to_owned(), run)?;
+        Ok(Self { shared: shared.clone(), acceptor, workers, keeper })
+    }
+
+    /// Where it listens; tells the port that was taken for port 0.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.shared.address
+    }
+
+    /// A handle that stops this server.
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle { shared: self.shared.clone() }
+    }
+
+    /// Waits until the server has stopped, by [`ServerHandle::shutdown`] or by the command SHUTDOWN.
+    pub fn wait(self) -> StopReport {
+        let mut failed_threads = Vec::new();
+        match self.acceptor.join() {
+            Ok(Ok(())) => {}
+            Ok(Err(cause)) => failed_threads.push(format!("acceptor: {cause}")),
+            Err(_) => failed_threads.push("acceptor: panicked".to_owned()),
+        }
+        let began = Instant::now();
+        let mut total = WorkerReport::default();
+        for (number, worker) in self.workers.into_iter().enumerate() {
+            match worker.join() {
+                Ok(Ok(report)) => {
+                    total.closed += report.closed;
+                    total.cut_short += report.cut_short;
+                }
+                Ok(Err(cause)) => failed_threads.push(format!("worker {number}: {cause}")),
+                Err(_) => failed_threads.push(format!("worker {number}: panicked")),
+            }
+        }
+        let shared = &self.shared;
+        shared.end_checkpoints();
+        if self.keeper.join().is_err() {
+            failed_threads.push("keeper: panicked".to_owned());
+        }
+        let report = StopReport {
+            requests: shared.total(|counts| &counts.requests),
+            connections: shared.accepted.load(Ordering::Relaxed),
+            closed: total.closed,
+            cut_short: total.cut_short,
+            failed_threads,
+            flushed: shared.store.flush(),
+            ran: shared.started.elapsed(),
+            took: began.elapsed(),
+        };
+        tracing::info!(requests = report.requests, closed = report.closed, took = ?report.took, "stopped");
+        report
+    }
+}
+
+fn spawn<R: Send + 'static>(
+    name: String,
+    run: impl FnOnce() -> R + Send + 'static,
+) -> Result<JoinHandle<R>, StartError> {
+    std::thread::Builder::new().name(name).spawn(run).map_err(system("a thread"))
+}
+
+/// Runs a thread of the server. One that fails stops the whole server: half a server would leave its
+/// connections hanging.
+fn guarded<R: Send + 'static>(
+    shared: Arc<Shared>,
+    what: &'static str,
+    run: impl FnOnce() -> io::Result<R> + Send + 'static,
+) -> impl FnOnce() -> io::Result<R> + Send + 'static {
+    struct StopOnUnwind(Arc<Shared>, &'static str);
+    impl Drop for StopOnUnwind {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                tracing::error!(thread = self.1, "a thread of the server panicked; stopping");
+                self.0.stop();
+            }
+        }
+    }
+    move || {
+        let _stop = StopOnUnwind(shared.clone(), what);
+        let result = run();
+        if let Err(cause) = &result {
+            tracing::error!(%cause, thread = what, "a thread of the server failed; stopping");
+            shared.stop();
+        }
+        result
+    }
+}
+
+/// Writes the checkpoints that clients wait for, one after the other.
+fn keep(shared: &Shared, asked: &Receiver<CheckpointFor>) {
+    while let Ok(who) = asked.recv() {
+        let result = shared.store.checkpoint();
+        if let Err(error) = &result {
+            tracing::error!(%error, "a checkpoint failed");
+        }
+        let result: Result<(), engine::Error> = result.map(|_| ());
+        shared.mailboxes[who.worker].send(|mail| mail.checkpoints.push((who, result)));
+    }
+}

@@ -1,0 +1,147 @@
+//! A connection: its socket, what came in, what it waits for.
+
+use std::io::{self, Read, Write};
+
+use mio::net::TcpStream;
+
+use crate::client::Client;
+use crate::commands::{Task, resolve};
+use crate::resp::{Input, ProtocolError, RequestLimits};
+
+use super::output::Output;
+
+/// Bytes of one read at most, so that one client does not hold up the others.
+const READ_BYTES_MAX: usize = 1 << 20;
+
+/// Input buffers over this size are not kept for others.
+const SPARE_BYTES_MAX: usize = 64 << 10;
+
+/// Buffers kept for others, at most.
+const SPARE_BUFFERS_MAX: usize = 256;
+
+// Each is a fact of its own; together they are no state machine.
+#[allow(clippy::struct_excessive_bools)]
+pub(super) struct Connection {
+    pub stream: TcpStream,
+    pub client: Client,
+    pub input: Input,
+    /// The command that is being done in slices; later requests wait for it.
+    pub task: Option<Box<Task>>,
+    /// A checkpoint is being written for this client; later requests wait for it.
+    pub waits: bool,
+    /// The client sent what is no request: it hears so after its earlier replies, and is disconnected.
+    pub error: Option<ProtocolError>,
+    /// Nothing more is run; closed once everything is sent.
+    pub closing: bool,
+    /// The client will send no more.
+    pub ended: bool,
+    /// The socket may have bytes. (Events tell only of changes.)
+    pub readable: bool,
+    /// The socket may take bytes.
+    pub writable: bool,
+    /// Stands in the list of connections to serve.
+    pub listed: bool,
+}
+
+/// The other side is gone, or as good as.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream, client: Client) -> Self {
+        Self {
+            stream,
+            client,
+            input: Input::new(),
+            task: None,
+            waits: false,
+            error: None,
+            closing: false,
+            ended: false,
+            // What was sent before the socket was watched makes no event of its own on all systems.
+            readable: true,
+            writable: true,
+            listed: false,
+        }
+    }
+
+    /// Whether queued requests may be run now, as far as the connection itself goes.
+    #[inline]
+    pub(super) fn may_run(&self) -> bool {
+        self.task.is_none() && !self.waits && !self.closing
+    }
+
+    /// Finds requests: first among the bytes that are here, else with one read. How many bytes were read.
+    pub(super) fn fill(&mut self, limits: &RequestLimits, spare: &mut Vec<Vec<u8>>) -> Result<usize, Gone> {
+        if !self.may_run() || self.error.is_some() || self.input.queued() > 0 {
+            return Ok(0);
+        }
+        if self.input.may_parse() {
+            self.parse(limits);
+        }
+        if self.input.queued() > 0 || self.error.is_some() || self.ended || !self.readable {
+            return Ok(0);
+        }
+        let room = self.input.room(spare);
+        let room_len = room.len().min(READ_BYTES_MAX);
+        let count = loop {
+            match self.stream.read(&mut room[..room_len]) {
+                Ok(0) => {
+                    self.ended = true;
+                    return Ok(0);
+                }
+                Ok(count) => break count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.readable = false;
+                    return Ok(0);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Gone),
+            }
+        };
+        // A read that did not fill the room emptied the socket; what comes later makes an event.
+        self.readable = count == room_len;
+        self.input.filled(count);
+        self.parse(limits);
+        Ok(count)
+    }
+
+    fn parse(&mut self, limits: &RequestLimits) {
+        if let Err(error) = self.input.parse(limits, self.client.authenticated, resolve) {
+            self.error = Some(error);
+        }
+    }
+
+    /// Sends what may be sent. How many bytes were sent.
+    pub(super) fn flush(&mut self, output: &mut Output, durable: u64) -> Result<usize, Gone> {
+        let mut total = 0;
+        while self.writable {
+            let bytes = output.sendable(durable);
+            if bytes.is_empty() {
+                break;
+            }
+            match self.stream.write(bytes) {
+                Ok(0) => return Err(Gone),
+                Ok(count) => {
+                    output.sent(count);
+                    total += count;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Gone),
+            }
+        }
+        Ok(total)
+    }
+
+    /// Gives the input buffer back while nothing is in it.
+    #[inline]
+    pub(super) fn release(&mut self, spare: &mut Vec<Vec<u8>>) {
+        if let Some(buffer) = self.input.release()
+            && buffer.len() <= SPARE_BYTES_MAX
+            && spare.len() < SPARE_BUFFERS_MAX
+        {
+            spare.push(buffer);
+        }
+    }
+}

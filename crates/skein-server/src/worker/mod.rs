@@ -1,0 +1,431 @@
+//! A worker: a thread with an event loop, a share of the connections, and a session (hence a log) of its own.
+//!
+//! ```text
+//!   turn:  wait for events ─► for up to 64 ready connections:
+//!                               one read each ─► parse whole pipelines
+//!                               ┌► all reads that come first    ─► one batch of lookups
+//!                               │  all writes that come first   ─► one append to the log
+//!                               └─ what is neither, one by one      … until all queues are empty
+//!                               one write each
+//! ```
+//!
+//! Within a connection effects and replies keep the order of the requests; between connections there is none to keep.
+//! Nothing in a turn blocks: at durability `sync` replies stay in their output until the epoch of their writes is durable
+//! (see `output`), a checkpoint is written by another thread, long ranges go in slices (see `commands::task`).
+//!
+//! Memory per connection is bounded: while its output is over the limit nothing more of it is run, and
+//! while requests are queued nothing more of it is read.
+
+mod connection;
+mod general;
+mod output;
+mod reads;
+mod slots;
+mod writes;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use crate::client::Client;
+use crate::commands::Fault;
+use crate::engine::{Durability, Session, Ticket};
+use crate::resp::{Reply, RequestLimits};
+use crate::shared::{Counts, Mailbox, Shared};
+
+use connection::Connection;
+use general::General;
+use reads::Reads;
+use slots::Slots;
+use writes::Writes;
+
+/// The token of the waker; connections have their slot.
+pub(crate) const WAKE: Token = Token(usize::MAX);
+
+/// Connections that are served together. More overlap no more reads, and keep the first waiting.
+const GROUP: usize = 64;
+
+const EVENTS: usize = 1024;
+
+/// Turns after which a worker that always has work looks at the stop flag and the clock.
+const STOP_TICK: Duration = Duration::from_millis(20);
+
+pub(crate) struct Worker {
+    number: usize,
+    shared: Arc<Shared>,
+    poll: Poll,
+    session: Session,
+    slots: Slots,
+    limits: RequestLimits,
+    reads: Reads,
+    writes: Writes,
+    /// Connections to serve in this turn, and those that already have work for the next.
+    ready: Vec<usize>,
+    again: Vec<usize>,
+    /// Of the group that is being served, those with requests.
+    active: Vec<usize>,
+    /// Connections whose replies wait for an epoch.
+    held: Vec<usize>,
+    /// The durable epoch as last seen.
+    durable: u64,
+    /// Until when the replies of this turn are held back.
+    ticket: Ticket,
+    /// Input buffers without a connection.
+    spare: Vec<Vec<u8>>,
+    /// When a graceful stop gives up; `None` while there is none.
+    stop_at: Option<Instant>,
+}
+
+/// What a worker did, told when it ends.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct WorkerReport {
+    /// Connections that were open when the stop began.
+    pub closed: usize,
+    /// Of them, those whose replies could not all be sent in time.
+    pub cut_short: usize,
+}
+
+impl Worker {
+    pub(crate) fn new(number: usize, shared: Arc<Shared>, poll: Poll) -> Self {
+        let session = shared.store.session();
+        let options = &shared.options;
+        let limits = RequestLimits {
+            request_bytes: options.request_bytes_max,
+            arg_bytes: options.arg_bytes_max,
+            args: options.args_max,
+            pipeline: options.pipeline_max,
+        };
+        Self {
+            number,
+            poll,
+            session,
+            limits,
+            slots: Slots::default(),
+            reads: Reads::default(),
+            writes: Writes::default(),
+            ready: Vec::new(),
+            again: Vec::new(),
+            active: Vec::new(),
+            held: Vec::new(),
+            durable: 0,
+            ticket: Ticket::default(),
+            spare: Vec::new(),
+            stop_at: None,
+            shared,
+        }
+    }
+
+    fn mailbox(&self) -> &Mailbox {
+        &self.shared.mailboxes[self.number]
+    }
+
+    /// Serves until a stop; `Err` if the system's event queue fails.
+    pub(crate) fn run(mut self) -> io::Result<WorkerReport> {
+        let mut events = Events::with_capacity(EVENTS);
+        let mut report = WorkerReport::default();
+        loop {
+            self.wait(&mut events)?;
+            self.turn();
+            if self.shared.stopping() {
+                self.stop_step(&mut report);
+                if self.slots.is_empty() {
+                    return Ok(report);
+                }
+            }
+        }
+    }
+
+    /// Waits for events, unless there is work already, and lists the connections they are about.
+    fn wait(&mut self, events: &mut Events) -> io::Result<()> {
+        let idle = self.again.is_empty() && !self.news_of_epochs();
+        let timeout = match (idle, self.stop_at) {
+            (false, _) => Some(Duration::ZERO),
+            (true, Some(_)) => Some(STOP_TICK),
+            (true, None) => None,
+        };
+        match self.poll.poll(events, timeout) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            _ => {}
+        }
+        let mut woken = false;
+        for event in events.iter() {
+            if event.token() == WAKE {
+                woken = true;
+                continue;
+            }
+            let slot = event.token().0;
+            let Some((connection, _)) = self.slots.get(slot) else { continue };
+            connection.readable |= event.is_readable() && self.stop_at.is_none();
+            connection.writable |= event.is_writable();
+            self.list(slot);
+        }
+        if woken {
+            self.take_mail();
+        }
+        Ok(())
+    }
+
+    /// Puts a connection on the list of those to be served, once.
+    fn list(&mut self, slot: usize) {
+        if let Some((connection, _)) = self.slots.get(slot)
+            && !std::mem::replace(&mut connection.listed, true)
+        {
+            self.ready.push(slot);
+        }
+    }
+
+    /// Looks whether replies need wait no longer; if they must, makes sure that this worker is woken then.
+    fn news_of_epochs(&mut self) -> bool {
+        if self.held.is_empty() {
+            return false;
+        }
+        self.mailbox().wait_for_epoch();
+        self.shared.store.durable_epoch() > self.durable
+    }
+
+    fn take_mail(&mut self) {
+        let mail = self.mailbox().take();
+        for stream in mail.connections {
+            self.adopt(stream);
+        }
+        for (who, result) in mail.checkpoints {
+            let Some((connection, output)) = self.slots.get(who.slot) else { continue };
+            if connection.client.id != who.client || !connection.waits {
+                continue;
+            }
+            connection.waits = false;
+            let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
+            match result {
+                Ok(()) => reply.ok(),
+                Err(error) => Fault::from(error).write(&mut reply),
+            }
+            self.list(who.slot);
+        }
+    }
+
+    fn adopt(&mut self, mut stream: TcpStream) {
+        let client = Client::new(self.shared.next_client(), self.shared.options.password.is_none());
+        let registry = self.poll.registry();
+        let slot = self.slots.insert(|slot| {
+            // Watched for both from the start: events tell of changes only, so this costs nothing later.
+            match registry.register(&mut stream, Token(slot), Interest::READABLE | Interest::WRITABLE) {
+                Ok(()) => Some(Connection::new(stream, client)),
+                Err(cause) => {
+                    tracing::error!(%cause, "cannot watch a connection; it is closed");
+                    None
+                }
+            }
+        });
+        match slot {
+            Some(slot) => self.list(slot),
+            None => self.left(),
+        }
+    }
+
+    fn left(&self) {
+        // Relaxed: a number for the choice of the least loaded worker, ordered with nothing.
+        self.mailbox().counts.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Serves every connection that has something to do, once.
+    fn turn(&mut self) {
+        self.look_at_epochs();
+        for slot in std::mem::take(&mut self.again) {
+            self.list(slot);
+        }
+        let ready = std::mem::take(&mut self.ready);
+        for group in ready.chunks(GROUP) {
+            self.serve(group);
+        }
+        self.ready = ready;
+        self.ready.clear();
+        if self.shared.binding(self.ticket).is_some_and(|epoch| epoch > self.durable) {
+            self.shared.store.request_durable(self.ticket);
+        }
+        self.ticket = Ticket::default();
+    }
+
+    /// Reads, runs, sends.
+    fn serve(&mut self, group: &[usize]) {
+        let mut bytes_in = 0;
+        self.active.clear();
+        for &slot in group {
+            let Some((connection, output)) = self.slots.get(slot) else { continue };
+            connection.listed = false;
+            if output.pending() > self.shared.options.output_bytes_max {
+                continue;
+            }
+            let Ok(count) = connection.fill(&self.limits, &mut self.spare) else {
+                self.close(slot);
+                continue;
+            };
+            bytes_in += count;
+            if self
+                .slots
+                .get(slot)
+                .is_some_and(|(connection, _)| connection.input.queued() > 0 || connection.task.is_some())
+            {
+                self.active.push(slot);
+            }
+        }
+        let requests = self.run_active();
+        let mut bytes_out = 0;
+        for &slot in group {
+            bytes_out += self.finish(slot);
+        }
+        let counts = &self.mailbox().counts;
+        Counts::add(&counts.requests, requests as u64);
+        Counts::add(&counts.bytes_in, bytes_in as u64);
+        Counts::add(&counts.bytes_out, bytes_out as u64);
+    }
+
+    /// Runs all requests that can be run of the active connections; how many.
+    fn run_active(&mut self) -> usize {
+        let output_max = self.shared.options.output_bytes_max;
+        let mut total = 0;
+        self.step_tasks();
+        loop {
+            let mut done = self.reads.run(&mut self.slots, &self.active, &self.session, output_max);
+            let (count, ticket) =
+                self.writes.run(&mut self.slots, &self.active, &mut self.session, &self.shared);
+            self.hold_until(ticket);
+            done += count;
+            let mut general =
+                General { session: &mut self.session, shared: &self.shared, worker: self.number };
+            let mut latest = Ticket::default();
+            for &slot in &self.active {
+                let (count, ticket) = general.run(&mut self.slots, slot);
+                latest = latest.max(ticket);
+                done += count;
+            }
+            self.hold_until(latest);
+            if done == 0 {
+                return total;
+            }
+            total += done;
+        }
+    }
+
+    fn step_tasks(&mut self) {
+        let mut latest = Ticket::default();
+        let mut general = General { session: &mut self.session, shared: &self.shared, worker: self.number };
+        for &slot in &self.active {
+            if let Some((connection, output)) = self.slots.get(slot) {
+                latest = latest.max(general.step(connection, output));
+            }
+        }
+        self.hold_until(latest);
+    }
+
+    fn hold_until(&mut self, ticket: Ticket) {
+        self.ticket = self.ticket.max(ticket);
+    }
+
+    /// Sends a connection's replies, and closes it or lists it again as need be. How many bytes were sent.
+    fn finish(&mut self, slot: usize) -> usize {
+        let durable = self.durable;
+        let Some((connection, output)) = self.slots.get(slot) else { return 0 };
+        if connection.may_run() && connection.input.queued() == 0 {
+            if let Some(error) = connection.error.take() {
+                tracing::debug!(client = connection.client.id, %error, "a client sent what is no request");
+                let text = format!("ERR Protocol error: {error}");
+                Reply::new(&mut output.buffer, connection.client.protocol).error(&text);
+                connection.closing = true;
+            } else if connection.ended && !connection.input.may_parse() {
+                connection.closing = true;
+            }
+        }
+        let Ok(sent) = connection.flush(output, durable) else {
+            self.close(slot);
+            return 0;
+        };
+        if connection.closing && output.pending() == 0 {
+            self.close(slot);
+            return sent;
+        }
+        let held = output.is_held(durable);
+        let room = output.pending() <= self.shared.options.output_bytes_max;
+        let input = &connection.input;
+        let more = connection.task.is_some()
+            || (room
+                && connection.may_run()
+                && (input.queued() > 0 || input.may_parse() || (connection.readable && !connection.ended)));
+        if held && !self.held.contains(&slot) {
+            self.held.push(slot);
+        }
+        if more {
+            self.again.push(slot);
+        } else if let Some((connection, _)) = self.slots.get(slot) {
+            connection.release(&mut self.spare);
+        }
+        sent
+    }
+
+    fn close(&mut self, slot: usize) {
+        if let Some(mut connection) = self.slots.remove(slot) {
+            if let Err(cause) = self.poll.registry().deregister(&mut connection.stream) {
+                tracing::debug!(%cause, "a closed connection was not watched any more");
+            }
+            self.left();
+        }
+    }
+
+    /// Lists the connections whose replies need wait no longer; those whose replies would wait for ever are
+    /// told and closed.
+    fn look_at_epochs(&mut self) {
+        if self.shared.durability != Durability::Sync {
+            return;
+        }
+        let durable = self.shared.store.durable_epoch();
+        if self.held.is_empty() {
+            self.durable = durable;
+            return;
+        }
+        let advanced = durable > self.durable;
+        self.durable = durable;
+        let stopped = if advanced { None } else { self.shared.store.writes_stopped() };
+        for slot in std::mem::take(&mut self.held) {
+            let Some((connection, output)) = self.slots.get(slot) else { continue };
+            if let Some(error) = &stopped
+                && output.is_held(durable)
+            {
+                output.drop_held(durable);
+                Fault::from(error.clone())
+                    .write(&mut Reply::new(&mut output.buffer, connection.client.protocol));
+                connection.closing = true;
+            }
+            self.list(slot);
+        }
+    }
+
+    /// One step of a graceful stop: what has been read is answered; connections with nothing left to answer
+    /// are closed; at the deadline all are.
+    fn stop_step(&mut self, report: &mut WorkerReport) {
+        let slots = self.slots.all();
+        let deadline = *self.stop_at.get_or_insert_with(|| {
+            report.closed = slots.len();
+            Instant::now() + self.shared.options.stop_timeout
+        });
+        let late = Instant::now() >= deadline;
+        for slot in slots {
+            let Some((connection, output)) = self.slots.get(slot) else { continue };
+            // Nothing more is read.
+            connection.readable = false;
+            let input = &connection.input;
+            let busy = connection.task.is_some()
+                || connection.waits
+                || connection.error.is_some()
+                || input.queued() > 0
+                || input.may_parse()
+                || output.pending() > 0;
+            if late || !busy {
+                report.cut_short += usize::from(busy);
+                self.close(slot);
+            }
+        }
+    }
+}
