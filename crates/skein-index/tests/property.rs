@@ -10,39 +10,55 @@ use proptest::prelude::*;
 use skein_index::{Collector, Inline, Masstree, OrderedIndex};
 use support::{Operation, any_key, compare_all, operations, run, spread_key};
 
-fn check<I: OrderedIndex<Inline<u64>>>(index: &I, operations: &[Operation]) {
+/// Runs the operations, compares, removes every other key, checks the structure at each stage, and at the
+/// end the memory.
+fn check<const W: usize>(operations: &[Operation]) {
+    let mut index = Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new()));
+    let empty = index.memory().live();
     let mut model = BTreeMap::new();
     for operation in operations {
         let guard = index.collector().enter();
-        run(index, &mut model, operation, &guard);
+        run(&index, &mut model, operation, &guard);
     }
-    let guard = index.collector().enter();
-    compare_all(index, &model, &guard);
-    for key in model.keys() {
-        assert!(index.remove(key, &guard).is_some());
-    }
-    compare_all(index, &BTreeMap::new(), &guard);
-}
+    compare_all(&index, &model, &index.collector().enter());
+    index.check().unwrap();
 
-fn masstree<const W: usize>() -> Masstree<Inline<u64>, W> {
-    Masstree::with_width(Arc::new(Collector::new()))
+    let mut keep = false;
+    model.retain(|key, _| {
+        keep = !keep;
+        assert_eq!(index.remove(key, &index.collector().enter()).is_some(), true);
+        if keep {
+            index.insert(key, Inline(1), &index.collector().enter()).unwrap();
+        }
+        keep
+    });
+    model.values_mut().for_each(|value| *value = 1);
+    compare_all(&index, &model, &index.collector().enter());
+    index.check().unwrap();
+
+    for key in model.keys() {
+        assert!(index.remove(key, &index.collector().enter()).is_some());
+    }
+    compare_all(&index, &BTreeMap::new(), &index.collector().enter());
+    index.check().unwrap();
+    assert_eq!(index.memory().live(), empty, "memory has not come back");
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn masstree_of_width_15(operations in operations(any_key(), 400)) {
-        check(&masstree::<15>(), &operations);
+    fn masstree_of_width_15(operations in operations(&any_key(), 500)) {
+        check::<15>(&operations);
     }
 
     #[test]
-    fn masstree_of_width_10(operations in operations(any_key(), 400)) {
-        check(&masstree::<10>(), &operations);
+    fn masstree_of_width_10(operations in operations(&any_key(), 500)) {
+        check::<10>(&operations);
     }
 
     #[test]
-    fn masstree_of_width_3(operations in operations(spread_key(), 600)) {
-        check(&masstree::<3>(), &operations);
+    fn masstree_of_width_3(operations in operations(&spread_key(), 600)) {
+        check::<3>(&operations);
     }
 }

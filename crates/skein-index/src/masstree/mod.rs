@@ -31,6 +31,7 @@
 
 mod batch;
 mod border;
+mod check;
 mod cursor;
 mod key;
 mod latch;
@@ -57,6 +58,7 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT, check_guard};
 use skein_sync::version::Version;
 
+pub use check::Shape;
 pub use cursor::MasstreeCursor;
 use node::Node;
 

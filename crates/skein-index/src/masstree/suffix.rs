@@ -90,6 +90,11 @@ impl Suffix {
         }
     }
 
+    /// Bytes the block takes, rounding included.
+    pub(super) fn footprint(self) -> usize {
+        Arena::rounded(HEAD + self.bytes().len())
+    }
+
     /// Asks for the block's first cache lines.
     #[inline(always)]
     pub(super) fn prefetch(self) {

@@ -1,5 +1,10 @@
 //! What the tests of all indexes share: a model, and operations to run on both.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
+pub mod random;
+pub mod shared_keys;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -80,8 +85,8 @@ fn bound(key: BoxedKey) -> impl Strategy<Value = Bound<Key>> {
 }
 
 /// A run of operations over the given keys.
-pub fn operations(key: BoxedKey, count: usize) -> impl Strategy<Value = Vec<Operation>> {
-    let k = || key.clone();
+pub fn operations(key: &BoxedKey, count: usize) -> impl Strategy<Value = Vec<Operation>> {
+    let k = || BoxedKey::clone(key);
     let one = prop_oneof![
         10 => (k(), any::<u64>()).prop_map(|(key, value)| Operation::Insert(key, value)),
         3 => (k(), any::<u64>()).prop_map(|(key, value)| Operation::InsertIfAbsent(key, value)),

@@ -1,0 +1,34 @@
+//! Sets of different keys for tests with several threads.
+
+use std::collections::BTreeSet;
+
+use super::random::Random;
+
+/// Numbers, as eight bytes each.
+pub fn numbers(count: usize) -> Vec<Vec<u8>> {
+    let mut random = Random::new(5);
+    (0..count).map(|_| random.next().to_be_bytes().to_vec()).collect()
+}
+
+/// Made-up paths: long shared prefixes, few names per folder, no two lengths of one slice that differ in zero
+/// bytes only.
+pub fn paths(count: usize) -> Vec<Vec<u8>> {
+    let mut random = Random::new(6);
+    let mut keys = BTreeSet::new();
+    while keys.len() < count {
+        let mut path = String::from("/srv");
+        for _ in 0..1 + random.below(4) {
+            path.push_str(["/lib", "/shared-objects", "/very/long/folder/name", "/a"][random.below(4)]);
+        }
+        path.push_str(&format!("/file-{:04}", random.below(count)));
+        if random.below(3) == 0 {
+            path.push_str(".with-a-longer-name");
+        }
+        keys.insert(path.into_bytes());
+    }
+    let mut keys: Vec<_> = keys.into_iter().collect();
+    for i in (1..keys.len()).rev() {
+        keys.swap(i, random.below(i + 1));
+    }
+    keys
+}
