@@ -26,13 +26,15 @@ fn check<const W: usize>(operations: &[Operation]) {
     let mut keep = false;
     model.retain(|key, _| {
         keep = !keep;
-        assert_eq!(index.remove(key, &index.collector().enter()).is_some(), true);
+        assert!(index.remove(key, &index.collector().enter()).is_some());
         if keep {
             index.insert(key, Inline(1), &index.collector().enter()).unwrap();
         }
         keep
     });
-    model.values_mut().for_each(|value| *value = 1);
+    for value in model.values_mut() {
+        *value = 1;
+    }
     compare_all(&index, &model, &index.collector().enter());
     index.check().unwrap();
 

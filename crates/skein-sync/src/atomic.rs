@@ -4,10 +4,15 @@
 //! protocol is the protocol's own code and not a copy of it.
 
 #[cfg(skein_loom)]
+mod traced;
+
+#[cfg(skein_loom)]
 pub use loom::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence,
 };
 #[cfg(not(skein_loom))]
 pub use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
+#[cfg(skein_loom)]
+pub use traced::AtomicU64;

@@ -40,6 +40,7 @@ mod lens;
 mod link;
 mod lookup;
 mod node;
+#[allow(clippy::cast_precision_loss, reason = "weights are estimates")]
 mod partition;
 mod permutation;
 mod remove;

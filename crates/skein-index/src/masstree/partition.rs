@@ -1,8 +1,9 @@
 //! Keys that cut the tree into parts of about the same size, for parallel scans.
 //!
-//! The separators of the upper levels are a sample of the keys, evenly spread as far as the B+-trees are balanced.
-//! Levels are opened from the top, deeper layers included, until there are several separators for
-//! each part; then every n-th is taken.
+//! The tree is opened from the top, heaviest pieces first, until no piece weighs much of a part; then the pieces
+//! are dealt out. What a piece weighs is estimated by a few random walks to its bottom: the product of the
+//! fan-outs on a walk is an unbiased estimate of the number of leaves (Knuth 1975). Layers differ so much in
+//! size that counting nodes of the upper levels would not do.
 
 use skein_sync::version::Version;
 
@@ -13,11 +14,14 @@ use super::lookup::layer_root;
 use super::node::Node;
 use crate::slot::Slot;
 
-/// Separators to collect for each part; more make the parts more even.
-const SAMPLES_PER_PART: usize = 16;
+/// A piece is opened if it weighs more than this fraction of a part.
+const PIECES_PER_PART: f64 = 4.0;
 
-/// Levels to open at most, those of deeper layers included.
-const MAX_LEVELS: usize = 64;
+/// Times to open what is too heavy; a bound, for the case that writers keep us from it.
+const MAX_ROUNDS: usize = 1000;
+
+/// Random walks for each estimate.
+const WALKS: usize = 4;
 
 /// What a piece can be opened to.
 #[derive(Clone, Copy)]
@@ -30,12 +34,14 @@ enum Inside<const W: usize> {
     Child(Node<W>),
 }
 
-/// A piece of the tree: what is inside, and the least key that can be.
+/// A piece of the tree: what is inside, the least key that can be, and about how many there are.
+#[derive(Clone)]
 struct Piece<const W: usize> {
     from: Vec<u8>,
     /// Bytes of `from` that are the layer's prefix.
     prefix: usize,
     inside: Inside<W>,
+    weight: f64,
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
@@ -44,26 +50,67 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         if parts < 2 {
             return Vec::new();
         }
-        let wanted = parts.saturating_mul(SAMPLES_PER_PART);
-        let mut pieces = vec![Piece { from: Vec::new(), prefix: 0, inside: Inside::Layer(self.root()) }];
-        for _ in 0..MAX_LEVELS {
-            if pieces.len() >= wanted || pieces.iter().all(|piece| matches!(piece.inside, Inside::Closed)) {
+        let mut walker = Walker(0x9e37_79b9_7f4a_7c15);
+        let whole =
+            Piece { from: Vec::new(), prefix: 0, inside: Inside::Layer(self.root()), weight: f64::MAX };
+        let mut pieces = vec![whole];
+        for _ in 0..MAX_ROUNDS {
+            let total: f64 = pieces.iter().map(|piece| piece.weight).sum();
+            let heavy = total / (PIECES_PER_PART * parts as f64);
+            let opens = |piece: &Piece<W>| piece.weight > heavy && !matches!(piece.inside, Inside::Closed);
+            if !pieces.iter().any(opens) {
                 break;
             }
-            pieces = pieces.into_iter().flat_map(Piece::open).collect();
+            let open =
+                |piece: Piece<W>| if opens(&piece) { walker.weighed(piece.open()) } else { vec![piece] };
+            pieces = pieces.into_iter().flat_map(open).collect();
         }
-        let count = pieces.len();
-        let mut keys: Vec<_> = (1..parts)
-            .map(|part| pieces[part * count / parts].from.clone())
-            .filter(|key| !key.is_empty())
-            .collect();
-        keys.dedup();
-        keys
+        cuts(&pieces, parts)
+    }
+}
+
+/// The first keys of those pieces with which a new part begins.
+fn cuts<const W: usize>(pieces: &[Piece<W>], parts: usize) -> Vec<Vec<u8>> {
+    let total: f64 = pieces.iter().map(|piece| piece.weight).sum();
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    let mut passed = 0.0;
+    for piece in pieces {
+        let due = total * (keys.len() + 1) as f64 / parts as f64;
+        let nearest = passed + piece.weight / 2.0 > due;
+        if nearest && keys.len() + 1 < parts && !piece.from.is_empty() && keys.last() != Some(&piece.from) {
+            keys.push(piece.from.clone());
+        }
+        passed += piece.weight;
+    }
+    keys
+}
+
+/// Random walks to the bottom of the tree.
+struct Walker(u64);
+
+impl Walker {
+    /// These pieces with their weights.
+    fn weighed<const W: usize>(&mut self, mut pieces: Vec<Piece<W>>) -> Vec<Piece<W>> {
+        for piece in &mut pieces {
+            piece.weight = (0..WALKS).map(|_| self.walk(piece.clone())).sum::<f64>() / WALKS as f64;
+        }
+        pieces
+    }
+
+    fn walk<const W: usize>(&mut self, mut piece: Piece<W>) -> f64 {
+        let mut leaves = 1.0;
+        while !matches!(piece.inside, Inside::Closed) {
+            let mut below = piece.open();
+            leaves *= below.len() as f64;
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            piece = below.swap_remove((self.0 >> 33) as usize % below.len());
+        }
+        leaves
     }
 }
 
 impl<const W: usize> Piece<W> {
-    /// The pieces one level down; the piece itself if there are none, or if it changes just now.
+    /// The pieces one level down; the piece itself, closed, if there are none, or if it changes just now.
     fn open(self) -> Vec<Self> {
         let node = match self.inside {
             Inside::Closed => None,
@@ -78,7 +125,9 @@ impl<const W: usize> Piece<W> {
                 self.open_interior(node, version)
             }
         });
-        opened.filter(|pieces| !pieces.is_empty()).unwrap_or_else(|| vec![self])
+        opened
+            .filter(|pieces| !pieces.is_empty())
+            .unwrap_or_else(|| vec![Self { inside: Inside::Closed, ..self }])
     }
 
     /// The key that starts with the layer's prefix and goes on with a slice.
@@ -89,7 +138,7 @@ impl<const W: usize> Piece<W> {
     fn open_interior(&self, node: Node<W>, version: Version) -> Option<Vec<Self>> {
         let opened = (0..=node.nkeys()).map(|index| {
             let from = if index == 0 { self.from.clone() } else { self.key(node.key(index - 1), 8) };
-            Self { from, prefix: self.prefix, inside: Inside::Child(node.child(index)) }
+            Self { from, prefix: self.prefix, inside: Inside::Child(node.child(index)), weight: 1.0 }
         });
         let opened = opened.collect();
         (!node.version().changed(version)).then_some(opened)
@@ -112,7 +161,7 @@ impl<const W: usize> Piece<W> {
                 Some(Link::Layer(root)) => (from.len(), Inside::Layer(root)),
                 _ => (self.prefix, Inside::Closed),
             };
-            Self { from, prefix, inside }
+            Self { from, prefix, inside, weight: 1.0 }
         });
         Some(opened.collect())
     }

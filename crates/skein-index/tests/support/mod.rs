@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod conformance;
 pub mod random;
 pub mod shared_keys;
 

@@ -1,6 +1,6 @@
 //! A small random number generator: the same numbers in every run.
 
-/// SplitMix64.
+/// The generator known as `SplitMix64`.
 pub struct Random(u64);
 
 impl Random {

@@ -1,6 +1,7 @@
 //! Sets of different keys for tests with several threads.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 use super::random::Random;
 
@@ -17,10 +18,10 @@ pub fn paths(count: usize) -> Vec<Vec<u8>> {
     let mut keys = BTreeSet::new();
     while keys.len() < count {
         let mut path = String::from("/srv");
-        for _ in 0..1 + random.below(4) {
+        for _ in 0..=random.below(4) {
             path.push_str(["/lib", "/shared-objects", "/very/long/folder/name", "/a"][random.below(4)]);
         }
-        path.push_str(&format!("/file-{:04}", random.below(count)));
+        write!(path, "/file-{:04}", random.below(count)).expect("a string takes all");
         if random.below(3) == 0 {
             path.push_str(".with-a-longer-name");
         }

@@ -1,0 +1,25 @@
+//! The conformance suite, run over every index. A new index joins by one line at the end.
+#![cfg(not(skein_loom))]
+
+mod support;
+
+use std::sync::Arc;
+
+use skein_index::{Collector, Masstree, Slot};
+use support::conformance::Family;
+
+struct OfMasstree;
+
+impl Family for OfMasstree {
+    type Index<S: Slot> = Masstree<S>;
+
+    fn index<S: Slot>() -> Masstree<S> {
+        Masstree::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> Masstree<S> {
+        Masstree::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
+conformance!(masstree, OfMasstree);

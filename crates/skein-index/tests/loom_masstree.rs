@@ -1,0 +1,219 @@
+//! Models of Masstree's protocols, explored by `loom`, with nodes of three slots so that few keys reach every case:
+//!
+//! ```sh
+//! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-index --test loom_masstree --release
+//! ```
+//!
+//! Each model runs the crate's own code; threads are two, and the scheduler may interrupt each run up to
+//! twice (`PREEMPTIONS`).
+#![cfg(skein_loom)]
+
+use std::sync::Arc;
+
+#[cfg_attr(feature = "planted-bugs", allow(unused_imports))]
+use skein_index::{Collector, Cursor, Inline, Masstree, OrderedIndex};
+
+type Tree = Masstree<Inline<u64>, 3>;
+
+/// How often a thread may be interrupted in one run.
+const PREEMPTIONS: usize = 2;
+
+/// Runs two threads against a tree that holds `keys` (each with its position as value), in every order.
+fn model(
+    keys: &'static [&'static str],
+    writer: impl Fn(&Tree) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&Tree) + Copy + Send + Sync + 'static,
+) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(PREEMPTIONS);
+    builder.max_branches = 100_000;
+    builder.check(move || {
+        let tree = Arc::new(Tree::with_width(Arc::new(Collector::new())));
+        for (value, key) in (0..).zip(keys) {
+            put(&tree, key, value);
+        }
+        let shared = Arc::clone(&tree);
+        let thread = loom::thread::spawn(move || writer(&shared));
+        reader(&tree);
+        thread.join().unwrap();
+        let mut tree = Arc::into_inner(tree).expect("the writer is done");
+        tree.check().unwrap();
+    });
+}
+
+fn put(tree: &Tree, key: &str, value: u64) -> Option<u64> {
+    tree.insert(key.as_bytes(), Inline(value), &tree.collector().enter()).unwrap()
+}
+
+fn get(tree: &Tree, key: &str) -> Option<u64> {
+    tree.get(key.as_bytes(), &tree.collector().enter())
+}
+
+fn remove(tree: &Tree, key: &str) -> Option<u64> {
+    tree.remove(key.as_bytes(), &tree.collector().enter())
+}
+
+#[test]
+fn border_insert_against_get() {
+    model(
+        &["a", "c"],
+        |tree| assert_eq!(put(tree, "b", 9), None),
+        |tree| {
+            assert_eq!(get(tree, "c"), Some(1));
+            let seen = get(tree, "b");
+            assert!(matches!(seen, None | Some(9)));
+            // What was seen once stays.
+            assert!(seen.is_none() || get(tree, "b") == Some(9));
+        },
+    );
+}
+
+#[test]
+fn two_inserts_into_one_node() {
+    model(
+        &["c"],
+        |tree| assert_eq!(put(tree, "a", 8), None),
+        |tree| {
+            assert_eq!(put(tree, "b", 9), None);
+            assert_eq!(get(tree, "c"), Some(0));
+        },
+    );
+}
+
+/// The model that the planted bug fails.
+fn split_against_get() {
+    model(
+        &["a", "b", "d"],
+        |tree| assert_eq!(put(tree, "c", 9), None),
+        |tree| {
+            assert_eq!(get(tree, "d"), Some(2));
+            assert_eq!(get(tree, "a"), Some(0));
+        },
+    );
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn a_split_hides_no_key() {
+    split_against_get();
+}
+
+#[test]
+#[cfg(feature = "planted-bugs")]
+#[should_panic(expected = "assertion `left == right` failed")]
+fn a_lost_split_check_is_noticed() {
+    split_against_get();
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn split_against_insert() {
+    model(
+        &["a", "b", "d"],
+        |tree| assert_eq!(put(tree, "c", 9), None),
+        |tree| assert_eq!(put(tree, "e", 8), None),
+    );
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn split_against_cursor() {
+    model(
+        &["a", "b", "d"],
+        |tree| assert_eq!(put(tree, "c", 9), None),
+        |tree| {
+            let guard = tree.collector().enter();
+            let mut cursor = tree.cursor(&guard);
+            let mut met = Vec::new();
+            while cursor.next() {
+                met.push(cursor.key().unwrap()[0]);
+            }
+            assert!(met == b"abd" || met == b"abcd", "{met:?}");
+        },
+    );
+}
+
+#[test]
+fn remove_with_slot_reuse_against_get() {
+    model(
+        &["a", "b", "c"],
+        |tree| {
+            assert_eq!(remove(tree, "b"), Some(1));
+            assert_eq!(put(tree, "d", 9), None);
+        },
+        |tree| {
+            assert!(matches!(get(tree, "b"), None | Some(1)), "the slot's new value under its old key");
+            assert!(matches!(get(tree, "d"), None | Some(9)));
+        },
+    );
+}
+
+#[test]
+fn a_new_layer_against_get() {
+    model(
+        &["prefix-one"],
+        |tree| assert_eq!(put(tree, "prefix-two", 9), None),
+        |tree| {
+            assert_eq!(get(tree, "prefix-one"), Some(0));
+            assert!(matches!(get(tree, "prefix-two"), None | Some(9)));
+        },
+    );
+}
+
+#[test]
+fn a_growing_layer_against_get() {
+    model(
+        &["prefix-one", "prefix-two"],
+        |tree| assert_eq!(put(tree, "prefix-six", 9), None),
+        |tree| assert_eq!(get(tree, "prefix-two"), Some(1)),
+    );
+}
+
+#[test]
+fn a_growing_layer_against_update() {
+    model(
+        &["prefix-one", "prefix-two"],
+        |tree| assert_eq!(put(tree, "prefix-six", 9), None),
+        |tree| {
+            assert_eq!(put(tree, "prefix-two", 7), Some(1));
+            assert_eq!(get(tree, "prefix-two"), Some(7));
+        },
+    );
+}
+
+#[test]
+fn a_layer_that_moves_up_against_get() {
+    model(
+        &["prefix-one", "prefix-two"],
+        |tree| assert_eq!(remove(tree, "prefix-one"), Some(0)),
+        |tree| assert_eq!(get(tree, "prefix-two"), Some(1)),
+    );
+}
+
+#[test]
+fn a_layer_that_moves_up_against_insert() {
+    model(
+        &["prefix-one", "prefix-two"],
+        |tree| assert_eq!(remove(tree, "prefix-one"), Some(0)),
+        |tree| {
+            assert_eq!(put(tree, "prefix-six", 9), None);
+            assert_eq!(get(tree, "prefix-six"), Some(9));
+        },
+    );
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn an_empty_node_goes_against_insert() {
+    model(
+        &["a", "b", "c", "d"],
+        |tree| {
+            assert_eq!(remove(tree, "c"), Some(2));
+            assert_eq!(remove(tree, "d"), Some(3));
+        },
+        |tree| {
+            assert_eq!(put(tree, "e", 9), None);
+            assert_eq!(get(tree, "e"), Some(9));
+        },
+    );
+}
