@@ -9,7 +9,7 @@ use super::Contender;
 pub struct LockedBTree(RwLock<BTreeMap<Box<[u8]>, u64>>);
 
 impl Contender for LockedBTree {
-    const NAME: &'static str = "BTreeMap in RwLock";
+    const NAME: &'static str = "btreemap-rwlock";
     type Pin<'a> = ();
 
     fn new() -> Self {

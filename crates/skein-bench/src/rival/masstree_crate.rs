@@ -11,7 +11,7 @@ use super::Contender;
 pub struct MasstreeCrate(MassTree15Inline<u64>);
 
 impl Contender for MasstreeCrate {
-    const NAME: &'static str = "crate masstree";
+    const NAME: &'static str = "masstree-crate";
     /// It panics on longer keys.
     const LONGEST: usize = masstree::MAX_KEY_LENGTH;
     type Pin<'a> = skein_index::LocalGuard<'a>;

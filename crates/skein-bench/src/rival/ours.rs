@@ -14,7 +14,7 @@ pub trait Named: OrderedIndex<Inline<u64>> + Sized {
 }
 
 impl Named for Masstree<Inline<u64>> {
-    const NAME: &'static str = "skein masstree";
+    const NAME: &'static str = "skein-masstree";
 
     fn empty() -> Self {
         Self::new()
