@@ -153,11 +153,16 @@ fn head(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// `count` different random keys of 8 bytes: a permutation of the numbers, so that none comes twice.
+/// The `n`-th random number: a permutation of all, so that none comes twice.
+pub fn random_word(n: u64) -> u64 {
+    mix(n ^ 0x5EED)
+}
+
+/// `count` different random keys of 8 bytes.
 fn rand_8(count: usize) -> Keys {
     let mut keys = Keys::default();
     for n in 0..count {
-        keys.push(&mix(n as u64 ^ 0x5EED).to_be_bytes());
+        keys.push(&random_word(n as u64).to_be_bytes());
     }
     keys
 }

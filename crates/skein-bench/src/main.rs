@@ -11,6 +11,7 @@ mod machine;
 mod report;
 mod rival;
 mod server;
+mod store;
 mod sys;
 
 use std::process::ExitCode;
@@ -32,6 +33,8 @@ struct Cli {
 enum Command {
     /// Inserts, lookups, scans and memory of the ordered indexes.
     Index(index::Args),
+    /// Load, reads, durable puts and recovery of the embedded stores.
+    Store(store::Args),
     /// Requests per second and CPU time per request beside Redis.
     Server(server::Args),
     /// Describes this machine: processor, caches, huge pages, latency of a random read.
@@ -41,6 +44,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Index(args) => index::run(&args),
+        Command::Store(args) => store::run(&args),
         Command::Server(args) => server::run(&args),
         Command::Machine => {
             println!("{}", machine::describe());
