@@ -32,12 +32,7 @@ pub trait Contender: Sized {
     fn force(&mut self) -> Result<(), String>;
 
     /// Reads the rows, one after the other, and shows each to `found`.
-    fn get_each(
-        &mut self,
-        rows: &Rows,
-        numbers: &[usize],
-        found: impl FnMut(usize, Option<&[u8]>),
-    ) -> Result<(), String>;
+    fn get_each(&mut self, numbers: &[usize], found: impl FnMut(usize, Option<&[u8]>)) -> Result<(), String>;
 }
 
 /// An error of a store, as text.

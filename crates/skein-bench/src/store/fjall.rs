@@ -47,7 +47,6 @@ impl Contender for Fjall {
 
     fn get_each(
         &mut self,
-        rows: &Rows,
         numbers: &[usize],
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), String> {

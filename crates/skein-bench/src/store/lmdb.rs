@@ -54,7 +54,6 @@ impl Contender for Lmdb {
 
     fn get_each(
         &mut self,
-        rows: &Rows,
         numbers: &[usize],
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), String> {

@@ -175,7 +175,7 @@ fn round<C: Contender>(args: &Args, rows: &Rows, folder: &Path, report: &mut Rep
     let mut wrong = 0;
     let start = Instant::now();
     let read = pinned(0, || {
-        store.get_each(rows, &wanted, |n, value| {
+        store.get_each(&wanted, |n, value| {
             wrong += usize::from(!value.is_some_and(|value| rows.is(n, value)));
         })
     });

@@ -50,7 +50,6 @@ impl Contender for Skein {
 
     fn get_each(
         &mut self,
-        rows: &Rows,
         numbers: &[usize],
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), String> {

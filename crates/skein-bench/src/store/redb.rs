@@ -58,7 +58,6 @@ impl Contender for Redb {
 
     fn get_each(
         &mut self,
-        rows: &Rows,
         numbers: &[usize],
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), String> {

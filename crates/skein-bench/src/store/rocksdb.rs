@@ -114,7 +114,6 @@ impl Contender for RocksDb {
 
     fn get_each(
         &mut self,
-        rows: &Rows,
         numbers: &[usize],
         mut found: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), String> {
