@@ -14,14 +14,30 @@
 //!
 //! `docs/format.md` describes every byte. Payloads are the caller's own: this crate knows no keys.
 
+mod buffer;
+mod commit;
+mod epoch;
 mod error;
 mod log;
+mod log_file;
+mod maker;
+mod operation;
 mod options;
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
+#[cfg(not(feature = "planted-bugs"))]
+mod planted;
+mod record;
 mod recovered;
+mod recovery;
+mod segment;
 pub mod storage;
+mod sync;
+mod writer;
 
 pub use error::{LogError, Result};
-pub use log::{Appender, Group, Log, LogStats, Operation};
+pub use log::{Log, LogStats};
+pub use operation::{Appender, Group, Operation};
 pub use options::{CheckpointEpochs, Durability, LogOptions};
 pub use recovered::{RecordRef, Recovered, RecoveryReport, ReplayReport, TornTail};
 

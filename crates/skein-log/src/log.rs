@@ -1,14 +1,34 @@
 //! The log as its users see it.
 
-use std::marker::PhantomData;
-use std::sync::Arc;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
-use crate::storage::Storage;
-use crate::{CheckpointEpochs, LogError, LogOptions, Recovered, Result};
+use crate::buffer::Buffer;
+use crate::commit::Shared;
+use crate::epoch::EpochGate;
+use crate::log_file::{ClosedSegment, LogFile, remove_segments};
+use crate::maker::{Maker, Order};
+use crate::operation::Operation;
+use crate::record::Link;
+use crate::recovery::{self, KeptLog};
+use crate::storage::{Storage, StorageLock};
+use crate::sync::lock;
+use crate::writer::LogWriter;
+use crate::{CheckpointEpochs, Durability, LogError, LogOptions, Recovered, Result};
 
 /// Several logs that become durable together, epoch by epoch. Shared by reference between threads.
 #[derive(Debug)]
-pub struct Log {}
+pub struct Log {
+    shared: Arc<Shared>,
+    options: LogOptions,
+    database: [u8; 16],
+    /// Segments of earlier runs, by log, oldest first.
+    old: Mutex<Vec<Vec<ClosedSegment>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    locks: Mutex<Vec<Box<dyn StorageLock>>>,
+}
 
 /// The logs in numbers.
 #[derive(Debug, Clone, Default)]
@@ -30,21 +50,6 @@ pub struct LogStats {
     pub poisoned: Option<String>,
 }
 
-/// An operation inside the present epoch: the epoch cannot close before this is dropped.
-///
-/// Take it before the operation touches the index, append before dropping it, and do not wait for
-/// durability, take another one or start a commit while holding it.
-#[derive(Debug)]
-pub struct Operation<'a>(PhantomData<&'a Log>);
-
-/// Several changes that share one epoch: the epoch cannot advance before this is dropped.
-#[derive(Debug)]
-pub struct Group<'a>(PhantomData<&'a Log>);
-
-/// A log's buffer, locked: several records under one lock.
-#[derive(Debug)]
-pub struct Appender<'a>(PhantomData<&'a Log>);
-
 impl Log {
     /// Opens the logs in `options.folders`, creating the folders if need be, and recovers what is there.
     ///
@@ -59,13 +64,66 @@ impl Log {
         options: LogOptions,
         checkpoint: Option<CheckpointEpochs>,
     ) -> Result<(Self, Recovered)> {
-        let _ = (storage, options, checkpoint);
-        todo!()
+        options.check()?;
+        let locks = lock_folders(&*storage, &options.folders)?;
+        let checkpoint = CheckpointEpochs::or_none(checkpoint);
+        let outcome = recovery::recover(&*storage, &options.folders, checkpoint, true)?;
+        report(&outcome.report);
+        let recovered = Recovered::new(&outcome);
+        let database = outcome.database.or(options.database).unwrap_or_else(random_id);
+        if options.database.is_some_and(|wanted| wanted != database) {
+            return Err(LogError::BadOption {
+                name: "database",
+                why: "the logs in the folders are of another database; name its own folders".into(),
+            });
+        }
+        let first_epoch = outcome.last_epoch.max(checkpoint.end) + 1;
+        let shared = Arc::new(share(storage, &options, database, first_epoch, &outcome.logs));
+        let old = outcome.logs.iter().map(old_segments).collect();
+        let log = Self {
+            shared,
+            options,
+            database,
+            old: Mutex::new(old),
+            threads: Mutex::default(),
+            locks: Mutex::new(locks),
+        };
+        log.start_threads()?;
+        Ok((log, recovered))
     }
 
-    /// How many logs are written.
+    fn start_threads(&self) -> Result<()> {
+        if self.options.durability == Durability::None {
+            return Ok(());
+        }
+        let mut threads = lock(&self.threads);
+        let shared = self.shared.clone();
+        threads.push(spawn("skein-segments".into(), move || shared.maker.run())?);
+        let (shared, interval) = (self.shared.clone(), self.options.flush_interval);
+        threads.push(spawn("skein-commit".into(), move || shared.run_committer(interval))?);
+        for log in 0..self.shared.writers.len() {
+            let shared = self.shared.clone();
+            threads.push(spawn(format!("skein-log-{log}"), move || {
+                let done = |result| shared.part_done(result);
+                shared.writers[log].run(&shared.maker, done, |error| shared.poison(&error));
+            })?);
+        }
+        Ok(())
+    }
+
+    /// How many logs there are to enter.
     pub fn logs(&self) -> usize {
-        todo!()
+        self.options.logs
+    }
+
+    /// What an acknowledged write promises.
+    pub fn durability(&self) -> Durability {
+        self.options.durability
+    }
+
+    /// The database id that all segments carry: of the segments found, or as the options say, or new.
+    pub fn database(&self) -> [u8; 16] {
+        self.database
     }
 
     /// Enters the present epoch for an operation that will append to log number `log` (counted from 0).
@@ -77,19 +135,29 @@ impl Log {
     ///
     /// # Panics
     /// If there is no such log.
+    #[inline]
     pub fn enter(&self, log: usize) -> Result<Operation<'_>> {
-        let _ = log;
-        todo!()
+        if let Some(writer) = self.shared.writers.get(log)
+            && writer.buffer.is_full()
+        {
+            writer.buffer.wait_for_room(|| self.shared.check().is_err());
+        }
+        let operation = Operation::enter(&self.shared, log);
+        // Looked at after entering: see `Shared::close`.
+        self.shared.check()?;
+        Ok(operation)
     }
 
     /// The present epoch.
+    #[inline]
     pub fn epoch(&self) -> u64 {
-        todo!()
+        self.shared.gate.epoch()
     }
 
     /// Everything up to this epoch is durable.
+    #[inline]
     pub fn durable_epoch(&self) -> u64 {
-        todo!()
+        self.shared.durable()
     }
 
     /// Waits until `epoch` is durable; does the commit itself if nobody else is at it.
@@ -97,23 +165,23 @@ impl Log {
     ///
     /// # Errors
     /// The log is poisoned, or was closed before.
+    ///
+    /// # Panics
+    /// If the epoch has not begun.
     pub fn wait_durable(&self, epoch: u64) -> Result<()> {
-        let _ = epoch;
-        todo!()
+        self.shared.wait_durable(epoch)
     }
 
     /// Asks a background thread to make `epoch` durable now, and does not wait; see [`on_durable`](Self::on_durable).
     pub fn request_durable(&self, epoch: u64) {
-        let _ = epoch;
-        todo!()
+        self.shared.request(epoch);
     }
 
-    /// `callback` is called, from any thread and briefly, whenever the durable epoch has advanced or the log
-    /// was poisoned. It must not call back into the log, except for [`durable_epoch`](Self::durable_epoch)
+    /// `callback` is called, from any thread and briefly, whenever the durable epoch has advanced or writes have
+    /// stopped. It must not call back into the log, except for [`durable_epoch`](Self::durable_epoch)
     /// and [`poisoned`](Self::poisoned).
     pub fn on_durable(&self, callback: impl Fn() + Send + Sync + 'static) {
-        let _ = callback;
-        todo!()
+        self.shared.on_durable(Box::new(callback));
     }
 
     /// Closes the present epoch and makes it durable; returns it. Every operation that ended before the call
@@ -125,7 +193,7 @@ impl Log {
     /// # Errors
     /// The log is poisoned or closed.
     pub fn commit(&self) -> Result<u64> {
-        todo!()
+        self.shared.commit()
     }
 
     /// Removes the segments in which all records are of epochs before `epoch`; returns how many. For a
@@ -134,18 +202,52 @@ impl Log {
     /// # Errors
     /// A failed file operation; what was not removed stays until the next call.
     pub fn release_before(&self, epoch: u64) -> Result<usize> {
-        let _ = epoch;
-        todo!()
+        let storage = &*self.shared.storage;
+        let mut released = 0;
+        let mut failed = None;
+        for old in lock(&self.old).iter_mut() {
+            let keep = old.iter().position(|segment| segment.last_epoch >= epoch).unwrap_or(old.len());
+            let (removed, mut left, error) = remove_segments(storage, old.drain(..keep).collect());
+            released += removed;
+            failed = failed.or(error);
+            left.append(old);
+            *old = left;
+        }
+        for writer in &self.shared.writers {
+            let segments = writer.file().take_released(epoch);
+            let (removed, left, error) = remove_segments(storage, segments);
+            released += removed;
+            failed = failed.or(error);
+            writer.file().put_back(left);
+        }
+        failed.map_or(Ok(released), Err)
     }
 
     /// The logs in numbers.
     pub fn stats(&self) -> LogStats {
-        todo!()
+        let mut stats = LogStats {
+            epoch: self.epoch(),
+            durable_epoch: self.durable_epoch(),
+            commits: self.shared.commits(),
+            poisoned: self.poisoned().map(|error| error.to_string()),
+            ..LogStats::default()
+        };
+        for segment in lock(&self.old).iter().flatten() {
+            stats.segments += 1;
+            stats.bytes += segment.bytes;
+        }
+        for writer in &self.shared.writers {
+            let (segments, bytes) = writer.file().size();
+            stats.segments += segments;
+            stats.bytes += bytes;
+            stats.appended_bytes += writer.buffer.appended();
+        }
+        stats
     }
 
-    /// Why writes are stopped, if they are.
+    /// Why writes are stopped, if a failure stopped them.
     pub fn poisoned(&self) -> Option<LogError> {
-        todo!()
+        self.shared.poisoned()
     }
 
     /// Makes everything durable, ends the threads and lets the folders go; returns the last epoch. Operations
@@ -154,53 +256,111 @@ impl Log {
     /// # Errors
     /// The log is poisoned, or the last commit failed.
     pub fn close(&self) -> Result<u64> {
-        todo!()
+        let closed = self.shared.close();
+        for thread in lock(&self.threads).drain(..) {
+            // A thread that panicked has said so itself.
+            let _ = thread.join();
+        }
+        self.shared.maker.remove_unused();
+        if let Ok(Some(_)) = closed {
+            for writer in &self.shared.writers {
+                writer.file().trim();
+            }
+        }
+        lock(&self.locks).clear();
+        closed.map(|epoch| epoch.unwrap_or_else(|| self.durable_epoch()))
     }
 }
 
-impl Operation<'_> {
-    /// The present epoch. To be read under the latch of the key that is being changed: then epochs never
-    /// decrease along a key's versions.
-    #[inline]
-    pub fn epoch(&self) -> u64 {
-        todo!()
-    }
-
-    /// Appends one record of `epoch`, which [`epoch`](Self::epoch) or [`Group::epoch`] gave during this
-    /// operation. `write` appends the payload to what it is given and touches nothing before that; at most
-    /// [`MAX_PAYLOAD`](crate::MAX_PAYLOAD) bytes.
-    pub fn append(&self, epoch: u64, write: impl FnOnce(&mut Vec<u8>)) {
-        let _ = (epoch, write);
-        todo!()
-    }
-
-    /// Locks the log's buffer for several records.
-    pub fn appender(&self) -> Appender<'_> {
-        todo!()
-    }
-
-    /// Begins a group: until it is dropped the epoch stays what [`Group::epoch`] says. Its records may be
-    /// appended after that, before the operation ends.
-    ///
-    /// Waits while an epoch is about to close, for the groups that are under way. So take it before any
-    /// latch, and only one at a time.
-    pub fn group(&self) -> Group<'_> {
-        todo!()
+impl Drop for Log {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::warn!(%error, "the log was dropped without a clean close");
+        }
     }
 }
 
-impl Group<'_> {
-    /// The epoch of all changes of the group.
-    #[inline]
-    pub fn epoch(&self) -> u64 {
-        todo!()
+fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.clone()).spawn(run).map_err(|error| LogError::Io {
+        doing: "start the thread",
+        path: name.into(),
+        cause: error.to_string(),
+        kind: error.kind(),
+    })
+}
+
+fn report(report: &crate::RecoveryReport) {
+    for torn in &report.torn_tails {
+        let (path, at, bytes) = (torn.path.display(), torn.offset, torn.bytes);
+        tracing::warn!(%path, at, bytes, "a torn tail was cut off the log");
     }
 }
 
-impl Appender<'_> {
-    /// Appends one record, as [`Operation::append`] does.
-    pub fn append(&mut self, epoch: u64, write: impl FnOnce(&mut Vec<u8>)) {
-        let _ = (epoch, write);
-        todo!()
+/// Creates and locks the folders.
+fn lock_folders(storage: &dyn Storage, folders: &[PathBuf]) -> Result<Vec<Box<dyn StorageLock>>> {
+    let lock_folder = |folder: &PathBuf| {
+        storage.create_dir_all(folder).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                LogError::NotAFolder { path: folder.clone() }
+            }
+            _ => LogError::io("create the folder", folder, &error),
+        })?;
+        let path = folder.join("log.lock");
+        storage.lock(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => LogError::Locked { path: folder.clone() },
+            _ => LogError::io("lock", &path, &error),
+        })
+    };
+    folders.iter().map(lock_folder).collect()
+}
+
+fn old_segments(log: &KeptLog) -> Vec<ClosedSegment> {
+    log.segments
+        .iter()
+        .map(|kept| ClosedSegment {
+            path: kept.segment.path.clone(),
+            bytes: kept.end,
+            last_epoch: kept.last_epoch,
+        })
+        .collect()
+}
+
+/// Buffers, files and the maker for the logs of this run, each going on where its predecessor of that number ended.
+fn share(
+    storage: Arc<dyn Storage>,
+    options: &LogOptions,
+    database: [u8; 16],
+    first_epoch: u64,
+    kept: &[KeptLog],
+) -> Shared {
+    let durable = first_epoch - 1;
+    let logs = if options.durability == Durability::None { 0 } else { options.logs };
+    let mut orders = Vec::with_capacity(logs);
+    let mut writers = Vec::with_capacity(logs);
+    for log in 0..logs {
+        let seed = random_word() as u32;
+        let before = kept.iter().find(|kept| kept.log as usize == log);
+        let (link, last_number) = before.map_or((Link::default(), 0), |kept| (kept.link, kept.last_number));
+        let dir: &Path = &options.folders[log % options.folders.len()];
+        orders.push(Order { dir: dir.into(), next_number: last_number + 1, seed });
+        let buffer = Buffer::new(seed, durable, options.buffer_bytes);
+        writers.push(LogWriter::new(buffer, LogFile::new(log, seed, link)));
     }
+    let zeroed = options.durability == Durability::Sync;
+    let maker = Maker::new(storage.clone(), database, options.segment_bytes, zeroed, durable, orders);
+    let gate = EpochGate::new(options.logs, first_epoch);
+    Shared::new(storage, options.durability, gate, writers.into(), maker)
+}
+
+fn random_id() -> [u8; 16] {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&random_word().to_le_bytes());
+    id[8..].copy_from_slice(&random_word().to_le_bytes());
+    id
+}
+
+/// A number that differs from run to run; the standard library seeds its hash maps by the system's random source.
+fn random_word() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

@@ -44,6 +44,15 @@ pub struct LogOptions {
     /// Bytes that one log may hold in memory before whoever wants to write to it waits; 8 MiB by default,
     /// at least 64 KiB.
     pub buffer_bytes: usize,
+    /// The database that the logs belong to; `None`, the default, for that of the logs found, or a new one.
+    pub database: Option<[u8; 16]>,
+}
+
+impl CheckpointEpochs {
+    /// Epochs of a checkpoint that covers nothing, if there is none.
+    pub(crate) fn or_none(checkpoint: Option<Self>) -> Self {
+        checkpoint.unwrap_or(Self { begin: 0, end: 0 })
+    }
 }
 
 impl LogOptions {
@@ -56,6 +65,7 @@ impl LogOptions {
             segment_bytes: 64 << 20,
             flush_interval: Duration::from_millis(100),
             buffer_bytes: 8 << 20,
+            database: None,
         }
     }
 

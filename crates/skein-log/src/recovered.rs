@@ -1,8 +1,16 @@
 //! What a crash left: the durable records, ready to be replayed.
 
 use std::path::PathBuf;
+use std::sync::Mutex;
 
-use crate::Result;
+use skein_sync::atomic::{AtomicUsize, Ordering};
+
+use crate::record::Kind;
+use crate::recovery::reader::RecordReader;
+use crate::recovery::{self, Kept, Outcome};
+use crate::storage::Storage;
+use crate::sync::lock;
+use crate::{CheckpointEpochs, LogError, Result};
 
 /// A torn tail that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +31,7 @@ pub struct RecoveryReport {
     pub durable_epoch: u64,
     /// Segment files found.
     pub segments: usize,
-    /// Records kept (from the checkpoint's begin epoch on).
+    /// Records kept, of the epochs from the checkpoint's begin on.
     pub records: u64,
     /// Bytes of the logs kept.
     pub bytes: u64,
@@ -34,7 +42,7 @@ pub struct RecoveryReport {
 }
 
 /// What a replay did.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplayReport {
     /// Records handed over.
@@ -54,12 +62,43 @@ pub struct RecordRef<'a> {
 
 /// The durable records of the logs that were opened.
 #[derive(Debug)]
-pub struct Recovered {}
+pub struct Recovered {
+    kept: Vec<Kept>,
+    database: Option<[u8; 16]>,
+    report: RecoveryReport,
+}
 
 impl Recovered {
+    /// Reads logs without changing anything: what [`Log::open`](crate::Log::open) would find and keep.
+    ///
+    /// REQUIRES: nobody writes to the logs meanwhile.
+    ///
+    /// # Errors
+    /// As those of opening.
+    pub fn inspect(
+        storage: &dyn Storage,
+        folders: &[PathBuf],
+        checkpoint: Option<CheckpointEpochs>,
+    ) -> Result<Self> {
+        Ok(Self::new(&recovery::recover(storage, folders, CheckpointEpochs::or_none(checkpoint), false)?))
+    }
+
+    pub(crate) fn new(outcome: &Outcome) -> Self {
+        Self {
+            kept: outcome.logs.iter().flat_map(|log| log.segments.iter().cloned()).collect(),
+            database: outcome.database,
+            report: outcome.report.clone(),
+        }
+    }
+
     /// What opening found and did.
     pub fn report(&self) -> &RecoveryReport {
-        todo!()
+        &self.report
+    }
+
+    /// The database id that the logs carry; `None` if there are no segments.
+    pub fn database(&self) -> Option<[u8; 16]> {
+        self.database
     }
 
     /// Hands every durable record of the epochs from `from_epoch` on to `apply`, on `threads` threads; the
@@ -76,7 +115,65 @@ impl Recovered {
         from_epoch: u64,
         apply: impl Fn(usize, RecordRef<'_>) -> std::result::Result<(), String> + Sync,
     ) -> Result<ReplayReport> {
-        let _ = (threads, from_epoch, apply);
-        todo!()
+        let needed: Vec<&Kept> = self.kept.iter().filter(|kept| kept.last_epoch >= from_epoch).collect();
+        let next = AtomicUsize::new(0);
+        let total = Mutex::new((ReplayReport::default(), None));
+        let work = |worker: usize| {
+            loop {
+                // Relaxed: the number itself is all that is shared.
+                let Some(kept) = needed.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                let result = replay_segment(kept, from_epoch, |record| apply(worker, record));
+                let mut total = lock(&total);
+                match result {
+                    Ok(part) => {
+                        total.0.records += part.records;
+                        total.0.bytes += part.bytes;
+                    }
+                    Err(error) => {
+                        total.1.get_or_insert(error);
+                        // The others stop at their next segment.
+                        next.store(needed.len(), Ordering::Relaxed);
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let work = &work;
+            for worker in 1..threads.min(needed.len()) {
+                scope.spawn(move || work(worker));
+            }
+            work(0);
+        });
+        match total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            (report, None) => Ok(report),
+            (_, Some(error)) => Err(error),
+        }
     }
+}
+
+fn replay_segment(
+    kept: &Kept,
+    from_epoch: u64,
+    apply: impl Fn(RecordRef<'_>) -> std::result::Result<(), String>,
+) -> Result<ReplayReport> {
+    let segment = &*kept.segment;
+    let damaged = |offset, what: String| LogError::Damaged { path: segment.path.clone(), offset, what };
+    let mut report = ReplayReport::default();
+    let mut reader =
+        RecordReader::new(&*segment.file, segment.header.seed, segment.header.first_epoch, kept.end);
+    while reader.at() < kept.end {
+        let at = reader.at();
+        let read =
+            reader.next().map_err(|error| LogError::io("read the log segment", &segment.path, &error))?;
+        // Every record held when the segment was scanned.
+        let found = read.map_err(|why| damaged(at, format!("{why}, though it was whole a moment ago")))?;
+        if found.header.kind != Kind::Data || found.header.epoch < from_epoch {
+            continue;
+        }
+        let record = RecordRef { epoch: found.header.epoch, payload: found.payload };
+        apply(record).map_err(|why| damaged(found.at, why))?;
+        report.records += 1;
+        report.bytes += found.payload.len() as u64;
+    }
+    Ok(report)
 }

@@ -17,6 +17,9 @@ use std::io;
 use std::path::Path;
 
 mod os;
+#[cfg(any(test, feature = "sim"))]
+pub mod sim;
+
 pub use os::OsStorage;
 
 /// What is in a folder.

@@ -1,0 +1,252 @@
+//! The files of one log: the segment that is being written, and those before it.
+//!
+//! ```text
+//!   closed ── closed ── full, not yet synced ── active
+//!                                      durable ──▲  ▲── end: everything before it is written or reserved
+//! ```
+//!
+//! All changes happen under the log's file lock. Writing happens at positions that were reserved under it, so that a
+//! commit may sync without holding it while the writer drains what comes after.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::maker::Maker;
+use crate::record::{Link, Mark, Participant, Position};
+use crate::segment::SEGMENT_HEADER;
+use crate::storage::{Storage, StorageFile};
+use crate::{LogError, Result};
+
+/// A segment that is written no more.
+#[derive(Debug, Clone)]
+pub struct ClosedSegment {
+    pub path: PathBuf,
+    /// Bytes up to the end of its records.
+    pub bytes: u64,
+    /// The greatest epoch in it.
+    pub last_epoch: u64,
+}
+
+/// An open segment file with its name, for errors and for syncing without the lock.
+#[derive(Debug, Clone)]
+pub struct OpenSegment {
+    path: Arc<Path>,
+    file: Arc<dyn StorageFile>,
+}
+
+#[derive(Debug)]
+struct Active {
+    number: u64,
+    segment: OpenSegment,
+    capacity: u64,
+    end: u64,
+}
+
+/// The files of one log.
+#[derive(Debug)]
+pub struct LogFile {
+    log: usize,
+    seed: u32,
+    active: Option<Active>,
+    /// What the next segment's link will say: where the records end now, and their greatest epoch.
+    link: Link,
+    durable: Position,
+    /// Full segments with something that is not synced.
+    unsynced: Vec<OpenSegment>,
+    closed: Vec<ClosedSegment>,
+}
+
+/// A log's part in a commit: reserved, to be written and synced.
+#[derive(Debug)]
+pub struct Part {
+    pub log: usize,
+    bytes: Vec<u8>,
+    segment: OpenSegment,
+    start: u64,
+    also_sync: Vec<OpenSegment>,
+    own_durable: Position,
+    /// Where the mark's record begins.
+    pub mark: Position,
+    end: Position,
+    seed: u32,
+}
+
+impl OpenSegment {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.file
+            .write_at(bytes, offset)
+            .map_err(|error| LogError::io("write to the log segment", &self.path, &error))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(|error| LogError::io("sync the log segment", &self.path, &error))
+    }
+}
+
+impl LogFile {
+    /// The files of log number `log`, whose records of earlier runs end as `link` says.
+    pub fn new(log: usize, seed: u32, link: Link) -> Self {
+        Self {
+            log,
+            seed,
+            active: None,
+            link,
+            durable: link.previous,
+            unsynced: Vec::new(),
+            closed: Vec::new(),
+        }
+    }
+
+    /// Whether this run has written to the log.
+    pub fn is_used(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Whether something is written that no commit has synced.
+    pub fn has_unsynced(&self) -> bool {
+        self.link.previous > self.durable
+    }
+
+    /// Segments, and bytes up to the ends of their records.
+    pub fn size(&self) -> (usize, u64) {
+        let closed: u64 = self.closed.iter().map(|segment| segment.bytes).sum();
+        (
+            self.closed.len() + usize::from(self.active.is_some()),
+            closed + self.active.as_ref().map_or(0, |active| active.end),
+        )
+    }
+
+    /// Writes records of the open epoch, without a sync.
+    pub fn drain(&mut self, maker: &Maker, epoch: u64, bytes: &[u8]) -> Result<()> {
+        let (segment, start) = self.reserve(maker, epoch, bytes.len() as u64)?;
+        segment.write_at(bytes, start)
+    }
+
+    /// Reserves the place of a commit's part: the last records of `epoch`, and its mark.
+    pub fn begin_part(
+        &mut self,
+        maker: &Maker,
+        epoch: u64,
+        bytes: Vec<u8>,
+        participants: usize,
+    ) -> Result<Part> {
+        let len = bytes.len() as u64;
+        let (segment, start) = self.reserve(maker, epoch, len + Mark::record_len(participants) as u64)?;
+        let end = self.link.previous;
+        Ok(Part {
+            log: self.log,
+            bytes,
+            segment,
+            start,
+            also_sync: std::mem::take(&mut self.unsynced),
+            own_durable: self.durable,
+            mark: Position { segment: end.segment, offset: start + len },
+            end,
+            seed: self.seed,
+        })
+    }
+
+    /// Notes that a part was synced.
+    pub fn end_part(&mut self, part: &Part) {
+        self.durable = part.end;
+    }
+
+    /// Reserves `len` bytes for records of `epoch`, in the active segment or in the next one.
+    ///
+    /// A segment's capacity is where it is full, not a bound: what is larger than a whole segment makes it longer.
+    fn reserve(&mut self, maker: &Maker, epoch: u64, len: u64) -> Result<(OpenSegment, u64)> {
+        let fits = self.active.as_ref().is_some_and(|active| active.end + len <= active.capacity);
+        if !fits {
+            self.rotate(maker, epoch)?;
+        }
+        let active = self.active.as_mut().ok_or(LogError::Closed)?;
+        let start = active.end;
+        active.end += len;
+        self.link = Link {
+            previous: Position { segment: active.number, offset: active.end },
+            last_epoch: self.link.last_epoch.max(epoch),
+        };
+        Ok((active.segment.clone(), start))
+    }
+
+    fn rotate(&mut self, maker: &Maker, epoch: u64) -> Result<()> {
+        let new = maker.take(self.log)?;
+        let segment = OpenSegment { path: new.path.into(), file: new.file.into() };
+        let mut link = Vec::with_capacity(Link::RECORD_LEN);
+        self.link.append(&mut link, self.seed, epoch);
+        segment.write_at(&link, SEGMENT_HEADER as u64)?;
+        let end = (SEGMENT_HEADER + Link::RECORD_LEN) as u64;
+        let active = Active { number: new.number, segment, capacity: new.capacity, end };
+        if let Some(full) = self.active.replace(active) {
+            self.closed.push(ClosedSegment {
+                path: full.segment.path.to_path_buf(),
+                bytes: full.end,
+                last_epoch: self.link.last_epoch,
+            });
+            self.unsynced.push(full.segment);
+        }
+        Ok(())
+    }
+
+    /// Takes out the segments in which all is of epochs before `epoch`, oldest first.
+    pub fn take_released(&mut self, epoch: u64) -> Vec<ClosedSegment> {
+        let keep = self.closed.iter().position(|segment| segment.last_epoch >= epoch);
+        self.closed.drain(..keep.unwrap_or(self.closed.len())).collect()
+    }
+
+    /// Puts back what could not be removed.
+    pub fn put_back(&mut self, mut segments: Vec<ClosedSegment>) {
+        segments.append(&mut self.closed);
+        self.closed = segments;
+    }
+
+    /// Gives back the room that was reserved and not used. Only for tidiness: the zeros mean the same.
+    pub fn trim(&self) {
+        if let Some(active) = &self.active {
+            let _ = active.segment.file.set_len(active.end);
+        }
+    }
+}
+
+impl Part {
+    /// Appends the mark, writes and syncs.
+    pub fn write(&mut self, epoch: u64, durable_before: u64, participants: &[Participant]) -> Result<()> {
+        let mark = Mark {
+            epoch,
+            durable_before,
+            own_durable: self.own_durable,
+            participants: participants.to_vec(),
+        };
+        mark.append(&mut self.bytes, self.seed);
+        self.segment.write_at(&self.bytes, self.start)?;
+        for full in &self.also_sync {
+            full.sync()?;
+        }
+        self.segment.sync()
+    }
+
+    /// The buffer, to be used again.
+    pub fn take_bytes(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+/// Removes released segments, oldest first; returns those that are left, with the error.
+pub fn remove_segments(
+    storage: &dyn Storage,
+    segments: Vec<ClosedSegment>,
+) -> (usize, Vec<ClosedSegment>, Option<LogError>) {
+    let mut removed = 0;
+    let mut rest = segments.into_iter();
+    while let Some(segment) = rest.next() {
+        match storage.remove(&segment.path) {
+            Ok(()) => removed += 1,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => removed += 1,
+            Err(error) => {
+                let failed = LogError::io("remove the log segment", &segment.path, &error);
+                return (removed, std::iter::once(segment).chain(rest).collect(), Some(failed));
+            }
+        }
+    }
+    (removed, Vec::new(), None)
+}

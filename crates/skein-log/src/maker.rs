@@ -1,0 +1,149 @@
+//! The segment maker: a thread that has the next segment of every log ready before it is needed.
+//!
+//! Making one means writing zeros (at `sync`), two syncs and a folder's sync: tens of milliseconds that no commit should
+//! wait for. Only when a log fills its segment faster than the maker makes the next does a writer wait here.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex};
+
+use skein_sync::atomic::{AtomicU64, Ordering};
+
+use crate::segment::{self, NewSegment, SegmentHeader};
+use crate::storage::Storage;
+use crate::sync::{lock, wait};
+use crate::{LogError, Result};
+
+/// What the maker needs to know of one log.
+#[derive(Debug)]
+pub struct Order {
+    /// The folder of the log's segments.
+    pub dir: PathBuf,
+    /// The number of the first one to make.
+    pub next_number: u64,
+    /// The seed of this run.
+    pub seed: u32,
+}
+
+#[derive(Debug)]
+struct Place {
+    order: Order,
+    capacity: u64,
+    ready: Option<Result<NewSegment>>,
+}
+
+#[derive(Debug)]
+struct State {
+    places: Vec<Place>,
+    queue: VecDeque<usize>,
+    stopped: bool,
+}
+
+/// The maker; one for all logs.
+#[derive(Debug)]
+pub struct Maker {
+    storage: Arc<dyn Storage>,
+    database: [u8; 16],
+    segment_bytes: u64,
+    zeroed: bool,
+    /// Segments made from now on hold nothing up to this epoch.
+    durable: AtomicU64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Maker {
+    /// A maker that has yet to be [`run`](Self::run).
+    pub fn new(
+        storage: Arc<dyn Storage>,
+        database: [u8; 16],
+        segment_bytes: u64,
+        zeroed: bool,
+        durable: u64,
+        orders: Vec<Order>,
+    ) -> Self {
+        let queue = (0..orders.len()).collect();
+        let places = orders.into_iter().map(|order| Place { order, capacity: 0, ready: None }).collect();
+        Self {
+            storage,
+            database,
+            segment_bytes,
+            zeroed,
+            durable: AtomicU64::new(durable),
+            state: Mutex::new(State { places, queue, stopped: false }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Tells how far the logs are durable.
+    pub fn set_durable(&self, epoch: u64) {
+        // Relaxed: a lower bound, and an old one is as true.
+        self.durable.store(epoch, Ordering::Relaxed);
+    }
+
+    /// The next segment of a log; waits while it is being made.
+    ///
+    /// # Errors
+    /// It could not be made; it is not tried again.
+    pub fn take(&self, log: usize) -> Result<NewSegment> {
+        let mut state = lock(&self.state);
+        loop {
+            match state.places[log].ready.take() {
+                Some(Ok(segment)) => {
+                    state.queue.push_back(log);
+                    self.changed.notify_all();
+                    return Ok(segment);
+                }
+                Some(Err(error)) => {
+                    state.places[log].ready = Some(Err(error.clone()));
+                    return Err(error);
+                }
+                None if state.stopped => return Err(LogError::Closed),
+                None => state = wait(&self.changed, state),
+            }
+        }
+    }
+
+    /// The maker's thread.
+    pub fn run(&self) {
+        let mut state = lock(&self.state);
+        while !state.stopped {
+            let Some(log) = state.queue.pop_front() else {
+                state = wait(&self.changed, state);
+                continue;
+            };
+            let place = &mut state.places[log];
+            place.capacity = segment::next_capacity(place.capacity, self.segment_bytes);
+            let header = SegmentHeader {
+                log: log as u32,
+                number: place.order.next_number,
+                database: self.database,
+                first_epoch: self.durable.load(Ordering::Relaxed) + 1,
+                seed: place.order.seed,
+            };
+            place.order.next_number += 1;
+            let (dir, capacity) = (place.order.dir.clone(), place.capacity);
+            drop(state);
+            let made = segment::make(&*self.storage, &dir, &header, capacity, self.zeroed);
+            state = lock(&self.state);
+            state.places[log].ready = Some(made);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Ends the thread; `take` answers with what is ready, then with an error.
+    pub fn stop(&self) {
+        lock(&self.state).stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Removes the segments that were made and not used. After the thread has ended.
+    pub fn remove_unused(&self) {
+        for place in &mut lock(&self.state).places {
+            if let Some(Ok(segment)) = place.ready.take() {
+                // Left behind, it is empty, and the next opening removes it.
+                let _ = self.storage.remove(&segment.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Records: a header of 16 bytes and a payload; marks and links among them. See `docs/format.md`.
+//!
+//! ```text
+//!   0        4        8                14     15       16
+//!   ├ crc32c ┼ length ┼ epoch (48 bit) ┼ kind ┼ version┼ payload ...
+//!            └──────────── covered by the checksum ────────────────┘  start value: the segment's seed
+//! ```
+
+use crate::MAX_PAYLOAD;
+use crate::planted::{self, Bug};
+
+/// Bytes of a record before its payload.
+pub const RECORD_HEADER: usize = 16;
+/// Epochs are 48 bits on disk: at 100,000 epochs a second they last 89 years.
+pub const MAX_EPOCH: u64 = (1 << 48) - 1;
+/// The first bytes of a mark's payload; what a search behind a damaged place looks for.
+pub const MARK_MAGIC: [u8; 8] = *b"SKEINMRK";
+
+const VERSION: u8 = 1;
+const MARK_FIXED: usize = 40;
+const PARTICIPANT: usize = 24;
+const LINK: usize = 24;
+
+/// What a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The caller's payload.
+    Data = 1,
+    /// The end of an epoch.
+    Mark = 2,
+    /// The start of a segment.
+    Link = 3,
+}
+
+/// A place in a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Position {
+    /// Segment number; 0 is before all segments.
+    pub segment: u64,
+    /// Offset in its file.
+    pub offset: u64,
+}
+
+/// A log that took part in an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Participant {
+    /// The log's number.
+    pub log: u32,
+    /// Where its mark's record begins.
+    pub mark: Position,
+}
+
+/// The end of an epoch in one log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// The epoch.
+    pub epoch: u64,
+    /// The greatest epoch known durable when the writing of this mark began.
+    pub durable_before: u64,
+    /// Up to where this log was durable then.
+    pub own_durable: Position,
+    /// All logs that took part, this one included.
+    pub participants: Vec<Participant>,
+}
+
+/// The start of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Link {
+    /// Where the previous segment's records end; segment 0 if there is none.
+    pub previous: Position,
+    /// The greatest epoch in it.
+    pub last_epoch: u64,
+}
+
+/// A record's header, as read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordHeader {
+    crc: u32,
+    /// Length of the payload.
+    pub len: usize,
+    /// The epoch.
+    pub epoch: u64,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// Appends a record to `out`; `write` appends the payload.
+///
+/// If `write` panics, `out` is as it was.
+#[inline]
+pub fn append(out: &mut Vec<u8>, seed: u32, epoch: u64, kind: Kind, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Takes back a half-written record when the payload's writer panics.
+    struct Undo<'a>(&'a mut Vec<u8>, usize);
+    impl Drop for Undo<'_> {
+        fn drop(&mut self) {
+            self.0.truncate(self.1);
+        }
+    }
+
+    let start = out.len();
+    let undo = Undo(out, start);
+    undo.0.extend_from_slice(&[0; RECORD_HEADER]);
+    write(undo.0);
+    let record = &mut undo.0[start..];
+    let len = record.len() - RECORD_HEADER;
+    assert!(
+        len <= MAX_PAYLOAD,
+        "a payload of {len} bytes is over MAX_PAYLOAD; check before the change is made"
+    );
+    let word = (epoch & MAX_EPOCH) | (kind as u64) << 48 | u64::from(VERSION) << 56;
+    record[4..8].copy_from_slice(&(len as u32).to_le_bytes());
+    record[8..16].copy_from_slice(&word.to_le_bytes());
+    let crc = crc32c::crc32c_append(seed, &record[4..]);
+    record[..4].copy_from_slice(&crc.to_le_bytes());
+    std::mem::forget(undo);
+}
+
+impl RecordHeader {
+    /// Reads a header; `None` if no record can look like this. All zeros do not.
+    pub fn parse(bytes: &[u8; RECORD_HEADER]) -> Option<Self> {
+        let word = u64_at(bytes, 8);
+        let kind = match (word >> 48) as u8 {
+            1 => Kind::Data,
+            2 => Kind::Mark,
+            3 => Kind::Link,
+            _ => return None,
+        };
+        let len = u32_at(bytes, 4) as usize;
+        if len > MAX_PAYLOAD || (word >> 56) as u8 != VERSION {
+            return None;
+        }
+        Some(Self { crc: u32_at(bytes, 0), len, epoch: word & MAX_EPOCH, kind })
+    }
+
+    /// Whether the checksum holds for `record`, which is header and payload.
+    pub fn holds(&self, seed: u32, record: &[u8]) -> bool {
+        planted::is_on(Bug::SkippedCrc) || crc32c::crc32c_append(seed, &record[4..]) == self.crc
+    }
+}
+
+impl Mark {
+    /// Bytes of a mark's record with this many participants.
+    pub fn record_len(participants: usize) -> usize {
+        RECORD_HEADER + MARK_FIXED + PARTICIPANT * participants
+    }
+
+    /// Appends the mark's record.
+    pub fn append(&self, out: &mut Vec<u8>, seed: u32) {
+        append(out, seed, self.epoch, Kind::Mark, |out| {
+            out.extend_from_slice(&MARK_MAGIC);
+            out.extend_from_slice(&self.durable_before.to_le_bytes());
+            put_position(out, self.own_durable);
+            out.extend_from_slice(&(self.participants.len() as u32).to_le_bytes());
+            out.extend_from_slice(&[0; 4]);
+            for participant in &self.participants {
+                out.extend_from_slice(&u64::from(participant.log).to_le_bytes());
+                put_position(out, participant.mark);
+            }
+        });
+    }
+
+    /// Reads a mark's payload.
+    pub fn parse(epoch: u64, payload: &[u8]) -> Option<Self> {
+        if payload.len() < MARK_FIXED || payload[..8] != MARK_MAGIC {
+            return None;
+        }
+        let (fixed, rest) = payload.split_at(MARK_FIXED);
+        if rest.len() != u32_at(fixed, 32) as usize * PARTICIPANT {
+            return None;
+        }
+        let participants = rest
+            .chunks_exact(PARTICIPANT)
+            .map(|bytes| Participant { log: u32_at(bytes, 0), mark: position_at(bytes, 8) })
+            .collect();
+        let own_durable = position_at(fixed, 16);
+        Some(Self { epoch, durable_before: u64_at(fixed, 8), own_durable, participants })
+    }
+}
+
+impl Link {
+    /// Bytes of a link's record.
+    pub const RECORD_LEN: usize = RECORD_HEADER + LINK;
+
+    /// Appends the link's record.
+    pub fn append(&self, out: &mut Vec<u8>, seed: u32, epoch: u64) {
+        append(out, seed, epoch, Kind::Link, |out| {
+            put_position(out, self.previous);
+            out.extend_from_slice(&self.last_epoch.to_le_bytes());
+        });
+    }
+
+    /// Reads a link's payload.
+    pub fn parse(payload: &[u8]) -> Option<Self> {
+        (payload.len() == LINK)
+            .then(|| Self { previous: position_at(payload, 0), last_epoch: u64_at(payload, 16) })
+    }
+}
+
+fn put_position(out: &mut Vec<u8>, position: Position) {
+    out.extend_from_slice(&position.segment.to_le_bytes());
+    out.extend_from_slice(&position.offset.to_le_bytes());
+}
+
+fn position_at(bytes: &[u8], at: usize) -> Position {
+    Position { segment: u64_at(bytes, at), offset: u64_at(bytes, at + 8) }
+}
+
+/// The number at `at`; the caller has checked that it is there.
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+/// The number at `at`; the caller has checked that it is there.
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+
+    fn header_of(record: &[u8]) -> Option<RecordHeader> {
+        RecordHeader::parse(record[..RECORD_HEADER].try_into().unwrap())
+    }
+
+    #[test]
+    fn a_record_reads_back_and_every_flipped_bit_shows() {
+        let mut out = Vec::new();
+        append(&mut out, 7, 12, Kind::Data, |out| out.extend_from_slice(b"payload"));
+        let header = header_of(&out).unwrap();
+        assert_eq!((header.len, header.epoch, header.kind), (7, 12, Kind::Data));
+        assert!(header.holds(7, &out));
+        assert!(!header.holds(8, &out), "another run's seed");
+        for bit in 0..out.len() * 8 {
+            let mut bad = out.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            let holds = header_of(&bad).is_some_and(|h| h.len == 7 && h.holds(7, &bad));
+            assert!(!holds, "bit {bit} flipped");
+        }
+    }
+
+    #[test]
+    fn zeros_are_no_record() {
+        assert_eq!(RecordHeader::parse(&[0; RECORD_HEADER]), None);
+    }
+
+    #[test]
+    fn marks_and_links_read_back() {
+        let at = |segment, offset| Position { segment, offset };
+        let mark = Mark {
+            epoch: 9,
+            durable_before: 7,
+            own_durable: at(3, 4096),
+            participants: vec![
+                Participant { log: 0, mark: at(3, 5000) },
+                Participant { log: 2, mark: at(1, 64) },
+            ],
+        };
+        let mut out = Vec::new();
+        mark.append(&mut out, 1);
+        assert_eq!(out.len(), Mark::record_len(2));
+        assert_eq!(Mark::parse(9, &out[RECORD_HEADER..]), Some(mark));
+        assert_eq!(Mark::parse(9, &out[RECORD_HEADER..out.len() - 1]), None);
+
+        let link = Link { previous: at(8, 77), last_epoch: 5 };
+        out.clear();
+        link.append(&mut out, 1, 6);
+        assert_eq!(out.len(), Link::RECORD_LEN);
+        assert_eq!(Link::parse(&out[RECORD_HEADER..]), Some(link));
+    }
+
+    #[test]
+    fn a_panic_in_the_payload_leaves_nothing() {
+        let mut out = vec![1, 2, 3];
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            append(&mut out, 0, 1, Kind::Data, |out| {
+                out.push(9);
+                panic!("in the payload");
+            });
+        }));
+        assert!(caught.is_err());
+        assert_eq!(out, [1, 2, 3]);
+    }
+}

@@ -1,0 +1,163 @@
+//! Chaining a log's segments: which it begins with, and up to where they hold together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use skein_sync::atomic::{AtomicUsize, Ordering};
+
+use super::find::Segment;
+use super::scan::{self, SegmentScan};
+use crate::record::{Kind, Link, Position};
+use crate::recovery::reader::RecordReader;
+use crate::sync::lock;
+use crate::{LogError, Result};
+
+/// A segment and what it holds.
+#[derive(Debug)]
+pub struct Scanned {
+    pub segment: Arc<Segment>,
+    pub scan: SegmentScan,
+}
+
+/// One log.
+#[derive(Debug)]
+pub struct Chain {
+    pub log: u32,
+    /// Segments that hold together, oldest first; never empty, but the first one may hold nothing.
+    pub held: Vec<Scanned>,
+    /// Segments behind the stop.
+    pub behind: Vec<Scanned>,
+    /// Segments before the first: all of epochs that the checkpoint covers.
+    pub obsolete: Vec<Arc<Segment>>,
+}
+
+impl Chain {
+    /// Where the records that hold end.
+    pub fn stop(&self) -> Position {
+        self.held.last().map_or_else(Position::default, |last| Position {
+            segment: last.segment.header.number,
+            offset: last.scan.stop,
+        })
+    }
+
+    /// The greatest segment number.
+    pub fn last_number(&self) -> u64 {
+        let all = self.held.iter().chain(&self.behind).map(|scanned| scanned.segment.header.number);
+        all.max().unwrap_or(0)
+    }
+}
+
+/// Reads all segments that are needed from epoch `begin` on, in parallel, and chains them.
+pub fn read(logs: BTreeMap<u32, Vec<Arc<Segment>>>, begin: u64) -> Result<Vec<Chain>> {
+    let mut needed = Vec::new();
+    let mut obsolete_of = BTreeMap::new();
+    for (log, mut segments) in logs {
+        let start = first_needed(&segments, begin)?;
+        let rest = segments.split_off(start);
+        obsolete_of.insert(log, segments);
+        needed.extend(rest);
+    }
+    let mut scans = scan_all(&needed, begin)?.into_iter().peekable();
+    let mut chains = Vec::new();
+    for (log, obsolete) in obsolete_of {
+        let mut all = Vec::new();
+        while let Some(scanned) = scans.next_if(|scanned| scanned.segment.header.log == log) {
+            all.push(scanned);
+        }
+        chains.push(chain(log, all, obsolete)?);
+    }
+    Ok(chains)
+}
+
+/// The place in `segments` of the last one before which nothing is needed.
+fn first_needed(segments: &[Arc<Segment>], begin: u64) -> Result<usize> {
+    for (place, segment) in segments.iter().enumerate().rev() {
+        let Some(link) = link_of(segment)? else { continue };
+        let first_of_all = place == 0 && link.previous.segment == 0;
+        if first_of_all || (link.previous.segment > 0 && link.last_epoch < begin) {
+            return Ok(place);
+        }
+    }
+    if let Some(segment) = segments.first()
+        && let Some(link) = link_of(segment)?
+    {
+        let missing = crate::segment::file_name(segment.header.log, link.previous.segment);
+        return Err(LogError::Damaged {
+            path: segment.path.with_file_name(missing),
+            offset: 0,
+            what: format!(
+                "the file is missing, and no checkpoint covers its epochs (up to {}); looked for in all log folders",
+                link.last_epoch
+            ),
+        });
+    }
+    Ok(0)
+}
+
+/// The link of a segment, if its first record is one.
+fn link_of(segment: &Segment) -> Result<Option<Link>> {
+    let mut reader =
+        RecordReader::new(&*segment.file, segment.header.seed, segment.header.first_epoch, segment.len);
+    let first = reader.next().map_err(|error| LogError::io("read the log segment", &segment.path, &error))?;
+    Ok(first
+        .ok()
+        .filter(|found| found.header.kind == Kind::Link)
+        .and_then(|found| Link::parse(found.payload)))
+}
+
+fn scan_all(segments: &[Arc<Segment>], begin: u64) -> Result<Vec<Scanned>> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Option<Result<Scanned>>>> = Mutex::new(segments.iter().map(|_| None).collect());
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let work = || {
+        loop {
+            // Relaxed: the number itself is all that is shared; results go through the lock.
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(segment) = segments.get(place) else { return };
+            let result = scan::scan(&*segment.file, &segment.header, segment.len, begin)
+                .map(|scan| Scanned { segment: segment.clone(), scan })
+                .map_err(|error| LogError::io("read the log segment", &segment.path, &error));
+            lock(&done)[place] = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(segments.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.into_iter().flatten().collect()
+}
+
+fn chain(log: u32, all: Vec<Scanned>, obsolete: Vec<Arc<Segment>>) -> Result<Chain> {
+    let mut chain = Chain { log, held: Vec::new(), behind: Vec::new(), obsolete };
+    for scanned in all {
+        let joined = match (chain.held.is_empty(), &scanned.scan.link) {
+            (true, _) => true,
+            (false, Some(link)) if chain.behind.is_empty() => joins(&chain, &scanned, link)?,
+            _ => false,
+        };
+        if joined {
+            chain.held.push(scanned);
+        } else {
+            chain.behind.push(scanned);
+        }
+    }
+    Ok(chain)
+}
+
+/// Whether a segment goes on where the chain ends.
+fn joins(chain: &Chain, next: &Scanned, link: &Link) -> Result<bool> {
+    let stop = chain.stop();
+    if link.previous.segment == stop.segment && link.previous.offset < stop.offset {
+        let previous = chain.held.last().unwrap_or(next);
+        return Err(LogError::Damaged {
+            path: previous.segment.path.clone(),
+            offset: link.previous.offset,
+            what: format!("there are records past the end that {} notes for it", next.segment.path.display()),
+        });
+    }
+    Ok(link.previous == stop)
+}

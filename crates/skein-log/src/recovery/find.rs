@@ -1,0 +1,121 @@
+//! Finding the segment files and reading their headers.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::segment::{self, BadHeader, FORMAT_VERSION, SEGMENT_HEADER, SegmentHeader};
+use crate::storage::{Storage, StorageFile};
+use crate::{LogError, Result};
+
+/// A segment file whose header holds.
+#[derive(Debug)]
+pub struct Segment {
+    pub path: PathBuf,
+    pub file: Box<dyn StorageFile>,
+    pub header: SegmentHeader,
+    pub len: u64,
+}
+
+/// What is in the folders.
+#[derive(Debug, Default)]
+pub struct Segments {
+    /// By log, in the order of their numbers.
+    pub found: BTreeMap<u32, Vec<Arc<Segment>>>,
+    /// Files that were cut off while they were made: nothing was ever in them.
+    pub unfinished: Vec<PathBuf>,
+}
+
+/// Lists the folders and reads the headers of all segments.
+pub fn find(storage: &dyn Storage, folders: &[PathBuf]) -> Result<Segments> {
+    let mut segments = Segments::default();
+    for folder in folders {
+        let entries = storage.list(folder).map_err(|error| LogError::io("list", folder, &error))?;
+        for entry in entries {
+            if let (Some(name), false) = (segment::parse_name(&entry.name), entry.is_dir) {
+                add(storage, &folder.join(&entry.name), name, &mut segments)?;
+            }
+        }
+    }
+    for log in segments.found.values_mut() {
+        log.sort_by_key(|segment| segment.header.number);
+    }
+    check_alike(&segments)?;
+    Ok(segments)
+}
+
+fn add(storage: &dyn Storage, path: &Path, name: (u32, u64), segments: &mut Segments) -> Result<()> {
+    let read_error = |error: io::Error| LogError::io("read the log segment", path, &error);
+    let damaged = |offset, what: &str| LogError::Damaged { path: path.into(), offset, what: what.into() };
+    let file = storage.open(path, true).or_else(|error| match error.kind() {
+        // Reading is enough for looking; whoever repairs finds out when it writes.
+        io::ErrorKind::PermissionDenied => storage.open(path, false),
+        _ => Err(error),
+    });
+    let file = file.map_err(read_error)?;
+    let len = file.len().map_err(read_error)?;
+    let mut head = [0; SEGMENT_HEADER];
+    // What a short file lacks is taken for zeros: it was cut off while it was made, or it is damaged.
+    file.read_at(&mut head, 0).map_err(read_error)?;
+    match SegmentHeader::parse(&head) {
+        Ok(header) if (header.log, header.number) == name => {
+            let segment = Segment { path: path.into(), file, header, len };
+            segments.found.entry(name.0).or_default().push(Arc::new(segment));
+            Ok(())
+        }
+        Ok(_) => Err(damaged(0, "the segment's name does not fit its header")),
+        Err(BadHeader::Blank) => match first_content(&*file, len).map_err(read_error)? {
+            None => {
+                segments.unfinished.push(path.into());
+                Ok(())
+            }
+            Some(_) => Err(damaged(0, "the segment's header is gone, but not what follows it")),
+        },
+        Err(BadHeader::Version(found)) => {
+            Err(LogError::UnknownFormat { path: path.into(), found, known: FORMAT_VERSION })
+        }
+        Err(BadHeader::Damaged(what)) => Err(damaged(0, what)),
+    }
+}
+
+/// Where the first byte lies that is not zero.
+fn first_content(file: &dyn StorageFile, len: u64) -> io::Result<Option<u64>> {
+    let mut piece = vec![0; 256 << 10];
+    let mut at = 0;
+    while at < len {
+        let read = file.read_at(&mut piece, at)?;
+        if read == 0 {
+            break;
+        }
+        if let Some(place) = piece[..read].iter().position(|byte| *byte != 0) {
+            return Ok(Some(at + place as u64));
+        }
+        at += read as u64;
+    }
+    Ok(None)
+}
+
+/// All segments are of one database, and each is there once.
+fn check_alike(segments: &Segments) -> Result<()> {
+    let mut all = segments.found.values().flatten();
+    let Some(first) = all.next() else { return Ok(()) };
+    for segment in all {
+        if segment.header.database != first.header.database {
+            let what = format!(
+                "it is of another database than {}; files of two data folders are mixed",
+                first.path.display()
+            );
+            return Err(LogError::Damaged { path: segment.path.clone(), offset: 24, what });
+        }
+    }
+    for log in segments.found.values() {
+        for pair in log.windows(2) {
+            if pair[0].header.number == pair[1].header.number {
+                let what = format!("the same segment also lies at {}", pair[0].path.display());
+                return Err(LogError::Damaged { path: pair[1].path.clone(), offset: 0, what });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! Reading one segment through: which records hold, what its marks prove, what lies behind the stop.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::reader::{NoRecord, RecordReader};
+use crate::record::{Kind, Link, MARK_MAGIC, Mark, Position, RECORD_HEADER, RecordHeader};
+use crate::segment::SegmentHeader;
+use crate::storage::StorageFile;
+
+/// How much is searched at a time, behind a stop.
+const PIECE: usize = 256 << 10;
+
+/// A mark as it lies in the segment.
+#[derive(Debug, Clone)]
+pub struct MarkAt {
+    pub mark: Mark,
+    /// Where its record begins and ends.
+    pub at: u64,
+    pub end: u64,
+    /// Data records in the segment before it.
+    pub records: u64,
+}
+
+/// What a segment holds.
+#[derive(Debug, Clone, Default)]
+pub struct SegmentScan {
+    /// The first record, if it is a link.
+    pub link: Option<Link>,
+    /// Where the records that hold end, and why.
+    pub stop: u64,
+    pub why: NoRecord,
+    /// Where the last byte lies that is not zero.
+    pub content_end: u64,
+    /// The last mark before the stop, and the one before that.
+    pub last_mark: Option<MarkAt>,
+    pub mark_before: Option<MarkAt>,
+    /// Data records before the stop.
+    pub records: u64,
+    /// The greatest epoch before the stop.
+    pub last_epoch: u64,
+    /// Epochs of the last mark, of the records behind it, and of the marks behind the stop.
+    pub recent_epochs: Vec<u64>,
+    /// For each log, up to where marks of this segment that were followed by another one prove it durable.
+    pub required: BTreeMap<u32, Position>,
+    /// The greatest "durable before" of all marks, those behind the stop included.
+    pub proven: u64,
+    /// Up to where this log was durable, by the marks before the stop, and by those behind it.
+    pub own_durable: Position,
+    pub own_durable_behind: Position,
+}
+
+/// Reads a segment of `len` bytes through. Epochs before `begin` need no proof.
+pub fn scan(file: &dyn StorageFile, header: &SegmentHeader, len: u64, begin: u64) -> io::Result<SegmentScan> {
+    let mut found = SegmentScan::default();
+    let mut reader = RecordReader::new(file, header.seed, header.first_epoch, len);
+    loop {
+        let record = match reader.next()? {
+            Ok(record) => record,
+            Err(why) => {
+                found.why = why;
+                break;
+            }
+        };
+        let (epoch, first) = (record.header.epoch, found.last_epoch == 0);
+        let end = record.at + (RECORD_HEADER + record.payload.len()) as u64;
+        let held = match record.header.kind {
+            Kind::Data | Kind::Mark if first => Err("the segment does not begin with a link"),
+            Kind::Data => {
+                found.records += u64::from(epoch >= begin);
+                Ok(())
+            }
+            Kind::Link if first => {
+                found.link = Link::parse(record.payload);
+                found.link.map(|_| ()).ok_or("a link is malformed")
+            }
+            Kind::Link => Err("a link is not at the start of its segment"),
+            Kind::Mark => match Mark::parse(epoch, record.payload) {
+                Some(mark) => found.add_mark(mark, record.at, end, begin),
+                None => Err("a mark is malformed"),
+            },
+        };
+        if let Err(why) = held {
+            (found.stop, found.why) = (record.at, why);
+            break;
+        }
+        if found.recent_epochs.last() != Some(&epoch) {
+            found.recent_epochs.push(epoch);
+        }
+        (found.last_epoch, found.stop) = (epoch, end);
+    }
+    if found.stop == 0 {
+        found.stop = reader.at();
+    }
+    found.content_end = found.stop;
+    search_behind(file, header, len, &mut found)?;
+    Ok(found)
+}
+
+impl SegmentScan {
+    fn add_mark(&mut self, mark: Mark, at: u64, end: u64, begin: u64) -> Result<(), NoRecord> {
+        if let Some(previous) = &self.last_mark {
+            if mark.durable_before < previous.mark.epoch {
+                return Err("a mark says that the one before it was not durable");
+            }
+            if previous.mark.epoch >= begin {
+                require(&mut self.required, &previous.mark);
+            }
+        }
+        self.proven = self.proven.max(mark.durable_before);
+        self.own_durable = self.own_durable.max(mark.own_durable);
+        self.recent_epochs.clear();
+        self.mark_before = self.last_mark.replace(MarkAt { mark, at, end, records: self.records });
+        Ok(())
+    }
+}
+
+/// Notes that a mark that is proven durable needs the marks of all its participants.
+pub fn require(required: &mut BTreeMap<u32, Position>, mark: &Mark) {
+    for participant in &mark.participants {
+        let place = required.entry(participant.log).or_default();
+        *place = (*place).max(participant.mark);
+    }
+}
+
+/// Searches what lies behind the stop for marks, whose seed tells that they are this segment's own.
+fn search_behind(
+    file: &dyn StorageFile,
+    header: &SegmentHeader,
+    len: u64,
+    found: &mut SegmentScan,
+) -> io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    let mut at = found.stop;
+    while at < len {
+        let want = (len - at).min(PIECE as u64) as usize;
+        let read = file.read_at(&mut piece[..want], at)?;
+        if read == 0 {
+            break;
+        }
+        let bytes = &piece[..read];
+        if let Some(last) = bytes.iter().rposition(|byte| *byte != 0) {
+            found.content_end = at + last as u64 + 1;
+            for place in places_of(bytes, MARK_MAGIC) {
+                let payload = at + place as u64;
+                if payload >= found.stop + RECORD_HEADER as u64
+                    && let Some(mark) = mark_at(file, header.seed, payload - RECORD_HEADER as u64, len)?
+                {
+                    found.proven = found.proven.max(mark.durable_before);
+                    found.own_durable_behind = found.own_durable_behind.max(mark.own_durable);
+                    found.recent_epochs.push(mark.epoch);
+                }
+            }
+        }
+        // A magic may lie across two pieces, so they overlap.
+        let overlap = if at + (read as u64) < len { (MARK_MAGIC.len() - 1).min(read - 1) } else { 0 };
+        at += (read - overlap) as u64;
+    }
+    Ok(())
+}
+
+/// The places at which `needle` lies.
+fn places_of(bytes: &[u8], needle: [u8; 8]) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut from = 0;
+    while let Some(next) = bytes[from..].iter().position(|byte| *byte == needle[0]) {
+        let place = from + next;
+        if bytes[place..].starts_with(&needle) {
+            places.push(place);
+        }
+        from = place + 1;
+    }
+    places
+}
+
+/// The mark whose record begins at `at`, if there is one that holds.
+fn mark_at(file: &dyn StorageFile, seed: u32, at: u64, len: u64) -> io::Result<Option<Mark>> {
+    let mut head = [0; RECORD_HEADER];
+    if file.read_at(&mut head, at)? < RECORD_HEADER {
+        return Ok(None);
+    }
+    let Some(header) = RecordHeader::parse(&head) else { return Ok(None) };
+    let end = at + (RECORD_HEADER + header.len) as u64;
+    if header.kind != Kind::Mark || end > len {
+        return Ok(None);
+    }
+    let mut record = vec![0; RECORD_HEADER + header.len];
+    if file.read_at(&mut record, at)? < record.len() || !header.holds(seed, &record) {
+        return Ok(None);
+    }
+    Ok(Mark::parse(header.epoch, &record[RECORD_HEADER..]))
+}

@@ -1,0 +1,184 @@
+//! Segment files: their names, their header, how large they are made. See `docs/format.md`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::record::{u32_at, u64_at};
+use crate::storage::{Storage, StorageFile};
+use crate::{LogError, Result};
+
+/// Bytes of a segment's header.
+pub const SEGMENT_HEADER: usize = 64;
+/// The format version that this program writes, and the newest that it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+const MAGIC: [u8; 8] = *b"SKEINLOG";
+/// The first segment of a run; each further one is four times as large, up to the option's size. So a small
+/// database stays small, and opening one does not write 64 MiB for every log.
+const FIRST_CAPACITY: u64 = 1 << 20;
+
+/// What a segment's header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentHeader {
+    pub log: u32,
+    pub number: u64,
+    pub database: [u8; 16],
+    /// No record of the segment is of an earlier epoch.
+    pub first_epoch: u64,
+    /// Start value of the records' checksums.
+    pub seed: u32,
+}
+
+/// Why a header was not read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum BadHeader {
+    /// All zeros: the file was cut off while it was made, if nothing else is in it.
+    Blank,
+    /// A format version that this program does not know.
+    Version(u32),
+    /// Anything else.
+    Damaged(&'static str),
+}
+
+impl SegmentHeader {
+    /// The header's bytes.
+    pub fn encode(&self) -> [u8; SEGMENT_HEADER] {
+        let mut bytes = [0; SEGMENT_HEADER];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.log.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.number.to_le_bytes());
+        bytes[24..40].copy_from_slice(&self.database);
+        bytes[40..48].copy_from_slice(&self.first_epoch.to_le_bytes());
+        bytes[48..52].copy_from_slice(&self.seed.to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[..60]);
+        bytes[60..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a header. The version is looked at before the checksum: another version may have another one.
+    pub fn parse(bytes: &[u8; SEGMENT_HEADER]) -> std::result::Result<Self, BadHeader> {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Err(BadHeader::Blank);
+        }
+        if bytes[..8] != MAGIC {
+            return Err(BadHeader::Damaged("this is not the start of a log segment"));
+        }
+        let version = u32_at(bytes, 8);
+        if version != FORMAT_VERSION {
+            return Err(BadHeader::Version(version));
+        }
+        if crc32c::crc32c(&bytes[..60]) != u32_at(bytes, 60) {
+            return Err(BadHeader::Damaged("the checksum of the segment's header is wrong"));
+        }
+        let mut database = [0; 16];
+        database.copy_from_slice(&bytes[24..40]);
+        Ok(Self {
+            log: u32_at(bytes, 12),
+            number: u64_at(bytes, 16),
+            database,
+            first_epoch: u64_at(bytes, 40),
+            seed: u32_at(bytes, 48),
+        })
+    }
+}
+
+/// The name of a segment file.
+pub fn file_name(log: u32, number: u64) -> String {
+    format!("log-{log:04}-{number:08}.skl")
+}
+
+/// Log and segment number of a segment file's name; `None` for any other name.
+pub fn parse_name(name: &str) -> Option<(u32, u64)> {
+    let (log, number) = name.strip_prefix("log-")?.strip_suffix(".skl")?.split_once('-')?;
+    let (log, number) = (log.parse().ok()?, number.parse().ok()?);
+    (number > 0 && file_name(log, number) == name).then_some((log, number))
+}
+
+/// How large the segment after one of `previous` bytes is made; 0 for the first.
+pub fn next_capacity(previous: u64, limit: u64) -> u64 {
+    (previous * 4).clamp(FIRST_CAPACITY.min(limit), limit)
+}
+
+/// A segment file that is ready for records: its header and its name are durable.
+#[derive(Debug)]
+pub struct NewSegment {
+    pub number: u64,
+    pub path: PathBuf,
+    pub file: Box<dyn StorageFile>,
+    /// Bytes reserved, the header included.
+    pub capacity: u64,
+}
+
+/// Makes a segment file of `capacity` bytes.
+///
+/// With `zeroed` the bytes are written, not only reserved: a file system keeps reserved extents as
+/// "unwritten", and turning them into written ones is a change of metadata that a sync then has to commit.
+pub fn make(
+    storage: &dyn Storage,
+    dir: &Path,
+    header: &SegmentHeader,
+    capacity: u64,
+    zeroed: bool,
+) -> Result<NewSegment> {
+    let path = dir.join(file_name(header.log, header.number));
+    let write = || -> io::Result<Box<dyn StorageFile>> {
+        let file = storage.create(&path)?;
+        file.allocate(capacity)?;
+        if zeroed {
+            let zeros = vec![0; 256 << 10];
+            let mut at = 0;
+            while at < capacity {
+                let n = (capacity - at).min(zeros.len() as u64);
+                file.write_at(&zeros[..n as usize], at)?;
+                at += n;
+            }
+        }
+        file.write_at(&header.encode(), 0)?;
+        file.sync_data()?;
+        storage.sync_dir(dir)?;
+        Ok(file)
+    };
+    let file = write().map_err(|error| LogError::io("make the log segment", &path, &error))?;
+    Ok(NewSegment { number: header.number, path, file, capacity })
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+
+    const HEADER: SegmentHeader =
+        SegmentHeader { log: 3, number: 12, database: [5; 16], first_epoch: 40, seed: 99 };
+
+    #[test]
+    fn a_header_reads_back_and_every_flipped_bit_shows() {
+        let bytes = HEADER.encode();
+        assert_eq!(SegmentHeader::parse(&bytes), Ok(HEADER));
+        assert_eq!(SegmentHeader::parse(&[0; SEGMENT_HEADER]), Err(BadHeader::Blank));
+        for bit in 0..SEGMENT_HEADER * 8 {
+            let mut bad = bytes;
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(SegmentHeader::parse(&bad).is_err(), "bit {bit} flipped");
+        }
+    }
+
+    #[test]
+    fn names_read_back_and_others_are_left_alone() {
+        assert_eq!(file_name(0, 1), "log-0000-00000001.skl");
+        assert_eq!(parse_name("log-0003-00000012.skl"), Some((3, 12)));
+        assert_eq!(parse_name(&file_name(70_000, 1 << 40)), Some((70_000, 1 << 40)));
+        for other in ["log-3-12.skl", "log-0003-00000000.skl", "log-0003-0000001x.skl", "log.lock", "LOG"] {
+            assert_eq!(parse_name(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn segments_grow_to_the_limit() {
+        let mut sizes = vec![next_capacity(0, 64 << 20)];
+        while sizes.len() < 5 {
+            sizes.push(next_capacity(sizes[sizes.len() - 1], 64 << 20));
+        }
+        assert_eq!(sizes, [1 << 20, 4 << 20, 16 << 20, 64 << 20, 64 << 20]);
+        assert_eq!(next_capacity(0, 64 << 10), 64 << 10);
+    }
+}

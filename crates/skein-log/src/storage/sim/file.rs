@@ -1,0 +1,103 @@
+//! Open files and locks of the simulation.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::disk::Node;
+use super::{SimStorage, power_is_off};
+use crate::storage::{StorageFile, StorageLock};
+use crate::sync::lock;
+
+/// An open file.
+#[derive(Debug)]
+pub struct SimFile {
+    pub storage: SimStorage,
+    pub node: u64,
+    pub generation: u64,
+    pub writable: bool,
+}
+
+/// A held lock.
+#[derive(Debug)]
+pub struct SimLock {
+    pub storage: SimStorage,
+    pub path: PathBuf,
+    pub generation: u64,
+}
+
+impl StorageLock for SimLock {}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        let mut disk = lock(&self.storage.disk);
+        if disk.generation == self.generation {
+            disk.locks.remove(&self.path);
+        }
+    }
+}
+
+impl SimFile {
+    fn on_node<T>(&self, act: impl FnOnce(&mut Node) -> T) -> io::Result<T> {
+        let (mut disk, cut) = self.storage.begin(Some(self.generation))?;
+        let node = disk.nodes.get_mut(&self.node).ok_or(io::ErrorKind::NotFound)?;
+        let result = act(node);
+        if cut { Err(power_is_off()) } else { Ok(result) }
+    }
+
+    fn check_writable(&self) -> io::Result<()> {
+        if self.writable { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    }
+}
+
+impl StorageFile for SimFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.on_node(|node| {
+            let rest = node.seen.get(offset as usize..).unwrap_or_default();
+            let len = rest.len().min(buf.len());
+            buf[..len].copy_from_slice(&rest[..len]);
+            len
+        })
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        self.check_writable()?;
+        self.on_node(|node| node.write(buf, offset as usize))
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.on_node(|node| node.seen.len() as u64)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.check_writable()?;
+        self.on_node(|node| node.set_len(len as usize))
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.check_writable()?;
+        self.on_node(|node| {
+            if node.seen.len() < len as usize {
+                node.set_len(len as usize);
+            }
+        })
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        match self.storage.begin(Some(self.generation)) {
+            // Cut within the sync: what it covers may be on disk or not, as before it.
+            Ok((_, true)) => Err(power_is_off()),
+            Ok((mut disk, false)) => {
+                disk.nodes.entry(self.node).or_default().sync();
+                Ok(())
+            }
+            Err(error) => {
+                let mut disk = lock(&self.storage.disk);
+                // Dead files and a power that is off do not reach the disk; an injected failure does.
+                if std::mem::take(&mut disk.failed_sync) && disk.generation == self.generation {
+                    disk.nodes.entry(self.node).or_default().fail_sync();
+                }
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! One log's writer: its buffer, its files, and a thread that drains the one into the other.
+//!
+//! The thread does two things: it writes what has piled up of the open epoch (no sync), so that a commit has little left
+//! to write; and it does its log's part of a commit in which several logs take part, so that their syncs overlap.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use crate::Result;
+use crate::buffer::Buffer;
+use crate::log_file::{LogFile, Part};
+use crate::maker::Maker;
+use crate::record::Participant;
+use crate::sync::{lock, wait};
+
+/// A part of a commit for a writer's thread to do.
+#[derive(Debug)]
+pub struct Job {
+    pub part: Part,
+    pub epoch: u64,
+    pub durable_before: u64,
+    pub participants: Vec<Participant>,
+}
+
+#[derive(Debug, Default)]
+struct Signal {
+    drain: bool,
+    job: Option<Job>,
+    stopped: bool,
+}
+
+/// One log's writer.
+#[derive(Debug)]
+pub struct LogWriter {
+    pub buffer: Buffer,
+    file: Mutex<LogFile>,
+    signal: Mutex<Signal>,
+    signalled: Condvar,
+}
+
+impl LogWriter {
+    pub fn new(buffer: Buffer, file: LogFile) -> Self {
+        Self { buffer, file: Mutex::new(file), signal: Mutex::default(), signalled: Condvar::new() }
+    }
+
+    /// The log's files. Locked before the buffer, where both are.
+    pub fn file(&self) -> MutexGuard<'_, LogFile> {
+        lock(&self.file)
+    }
+
+    /// Asks the thread to drain the buffer.
+    #[cold]
+    pub fn ask_to_drain(&self) {
+        lock(&self.signal).drain = true;
+        self.signalled.notify_one();
+    }
+
+    /// Gives the thread its part of a commit; false if the thread was stopped, and then nobody does it.
+    pub fn give(&self, job: Job) -> bool {
+        let mut signal = lock(&self.signal);
+        if !signal.stopped {
+            signal.job = Some(job);
+            self.signalled.notify_one();
+        }
+        !signal.stopped
+    }
+
+    /// Ends the thread, after the job that it may have. Nothing more is drained.
+    pub fn stop(&self) {
+        lock(&self.signal).stopped = true;
+        self.signalled.notify_one();
+    }
+
+    /// The thread. `done` hears how each job ended, `failed` of a drain that failed.
+    pub fn run(&self, maker: &Maker, done: impl Fn(Result<()>), failed: impl Fn(crate::LogError)) {
+        loop {
+            let mut signal = lock(&self.signal);
+            while !signal.drain && signal.job.is_none() && !signal.stopped {
+                signal = wait(&self.signalled, signal);
+            }
+            let job = signal.job.take();
+            if job.is_none() && signal.stopped {
+                return;
+            }
+            let drain = std::mem::take(&mut signal.drain);
+            drop(signal);
+            if let Some(job) = job {
+                done(self.do_job(job));
+            }
+            if drain && let Err(error) = self.drain(maker) {
+                failed(error);
+            }
+        }
+    }
+
+    /// Writes and syncs this log's part of a commit.
+    pub fn do_job(&self, mut job: Job) -> Result<()> {
+        job.part.write(job.epoch, job.durable_before, &job.participants)?;
+        self.file().end_part(&job.part);
+        self.buffer.give_back(job.part.take_bytes());
+        Ok(())
+    }
+
+    /// Writes what there is of the open epoch, while it is much.
+    fn drain(&self, maker: &Maker) -> Result<()> {
+        while self.buffer.wants_drain() && !lock(&self.signal).stopped {
+            let mut file = self.file();
+            // Taken under the file's lock: so what is taken first is also first in the file.
+            let Some(chunk) = self.buffer.take_open() else { return Ok(()) };
+            file.drain(maker, chunk.epoch, &chunk.bytes)?;
+            drop(file);
+            self.buffer.give_back(chunk.bytes);
+        }
+        Ok(())
+    }
+}

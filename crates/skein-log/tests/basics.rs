@@ -1,0 +1,266 @@
+//! The log on a file system that works.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use common::*;
+use skein_log::storage::OsStorage;
+use skein_log::storage::sim::SimStorage;
+use skein_log::{Durability, Log, LogError, LogOptions};
+
+#[test]
+fn a_clean_close_loses_nothing_and_leaves_no_reserve() {
+    let dir = tempfile::tempdir().unwrap();
+    for durability in [Durability::Buffered, Durability::Sync] {
+        let folder = dir.path().join(format!("{durability:?}"));
+        let mut options = LogOptions::new(vec![folder.join("a"), folder.join("b")]);
+        (options.logs, options.durability) = (3, durability);
+        for round in 0..3_u64 {
+            let (log, recovered) = Log::open(Arc::new(OsStorage), options.clone(), None).unwrap();
+            assert!(numbers(&recovered).into_iter().eq(1..=round * 100));
+            for number in round * 100 + 1..=round * 100 + 100 {
+                put(&log, number as usize % 3, number, 50).unwrap();
+            }
+            log.close().unwrap();
+            assert!(matches!(put(&log, 0, 0, 0), Err(LogError::Closed)));
+        }
+        let on_disk: u64 = std::fs::read_dir(folder.join("a"))
+            .unwrap()
+            .map(|entry| entry.unwrap().metadata().unwrap().len())
+            .sum();
+        assert!(on_disk < 100_000, "{on_disk} bytes for 300 small records");
+    }
+}
+
+#[test]
+fn a_dropped_log_is_closed_and_a_second_one_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = LogOptions::new(vec![dir.path().join("log")]);
+    let (log, _) = Log::open(Arc::new(OsStorage), options.clone(), None).unwrap();
+    put(&log, 0, 1, 10).unwrap();
+    let second = Log::open(Arc::new(OsStorage), options.clone(), None);
+    assert!(matches!(second, Err(LogError::Locked { .. })), "{second:?}");
+    drop(log);
+    let (_log, recovered) = Log::open(Arc::new(OsStorage), options, None).unwrap();
+    assert_eq!(numbers(&recovered), [1]);
+}
+
+#[test]
+fn a_file_in_the_place_of_the_folder_is_a_clear_error() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let opened = Log::open(Arc::new(OsStorage), LogOptions::new(vec![file.path().into()]), None);
+    assert!(matches!(opened, Err(LogError::NotAFolder { .. })), "{opened:?}");
+}
+
+#[test]
+fn options_out_of_range_are_named() {
+    let check = |change: fn(&mut LogOptions), name| {
+        let mut options = options(1);
+        change(&mut options);
+        let opened = Log::open(Arc::new(SimStorage::new()), options, None);
+        assert!(matches!(opened, Err(LogError::BadOption { name: n, .. }) if n == name), "{opened:?}");
+    };
+    check(|options| options.logs = 0, "logs");
+    check(|options| options.folders.clear(), "folders");
+    check(|options| options.segment_bytes = 1, "segment_bytes");
+    check(|options| options.buffer_bytes = 1, "buffer_bytes");
+    check(|options| options.flush_interval = Duration::from_secs(1), "flush_interval");
+}
+
+#[test]
+fn buffered_is_on_disk_within_200_ms_without_being_asked() {
+    let sim = SimStorage::new();
+    let mut options = options(2);
+    options.durability = Durability::Buffered;
+    options.flush_interval = Duration::from_millis(100);
+    let (log, _) = Log::open(Arc::new(sim.clone()), options, None).unwrap();
+    let epoch = put(&log, 1, 1, 10).unwrap();
+    let began = Instant::now();
+    while log.durable_epoch() < epoch {
+        assert!(began.elapsed() < Duration::from_secs(5), "nobody committed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let idle = log.stats();
+    std::thread::sleep(Duration::from_millis(250));
+    assert_eq!(log.stats().epoch, idle.epoch, "an idle log stands still");
+}
+
+#[test]
+fn none_writes_nothing_and_replays_what_another_level_left() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 2).unwrap();
+    put(&log, 0, 1, 10).unwrap();
+    put(&log, 1, 2, 10).unwrap();
+    let last = log.close().unwrap();
+    let before = segment_files(&sim);
+
+    let mut none = options(2);
+    none.durability = Durability::None;
+    let (log, recovered) = Log::open(Arc::new(sim.clone()), none.clone(), None).unwrap();
+    assert_eq!(numbers(&recovered), [1, 2]);
+    let epoch = put(&log, 0, 3, 10).unwrap();
+    assert!(epoch > last, "epochs never go back");
+    log.wait_durable(epoch).unwrap();
+    let begin = log.commit().unwrap() + 1;
+    let end = log.commit().unwrap();
+    assert_eq!(segment_files(&sim), before);
+    // The checkpoint of a clean close makes the old logs obsolete, whether they are removed or not.
+    log.close().unwrap();
+    let (log, recovered) = Log::open(Arc::new(sim.clone()), none, Some(covered(begin, end))).unwrap();
+    assert_eq!(recovered.replay(1, begin, |_, _| Ok(())).unwrap().records, 0);
+    assert!(log.epoch() > end);
+    log.release_before(begin).unwrap();
+    assert_eq!(segment_files(&sim), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn released_segments_go_and_fewer_logs_still_read_the_old_ones() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 3).unwrap();
+    let mut written = Written::default();
+    run(&log, 0, 120, &mut written).unwrap();
+    let begin = log.commit().unwrap() + 1;
+    let many = segment_files(&sim).len();
+    assert!(log.release_before(begin).unwrap() >= 3);
+    assert!(segment_files(&sim).len() < many);
+    for number in 121..=130 {
+        put(&log, number as usize % 3, number, 20).unwrap();
+    }
+    log.close().unwrap();
+
+    let checkpoint = Some(covered(begin, begin - 1));
+    let opened = Log::open(Arc::new(sim.clone()), options(1), checkpoint);
+    let (log, recovered) = opened.unwrap();
+    let replayed = AtomicU64::new(0);
+    let report = recovered
+        .replay(2, begin, |_, record| {
+            assert!(record.epoch >= begin);
+            replayed.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!((report.records, replayed.into_inner()), (10, 10));
+    let begin = log.commit().unwrap() + 1;
+    log.release_before(begin).unwrap();
+    log.close().unwrap();
+    // Without the checkpoint that covers them, the segments that went are missing, and that is noticed.
+    let opened = Log::open(Arc::new(sim), options(1), None);
+    assert!(opened.is_ok(), "all of them went, so nothing refers to them: {opened:?}");
+}
+
+#[test]
+fn missing_segments_are_noticed() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 1).unwrap();
+    run(&log, 0, 120, &mut Written::default()).unwrap();
+    let begin = log.commit().unwrap() + 1;
+    put(&log, 0, 121, 20).unwrap();
+    log.close().unwrap();
+    let files = segment_files(&sim);
+    assert!(files.len() > 2);
+    let (first, middle) = (files[0].clone(), files[1].clone());
+    let storage: Arc<dyn skein_log::storage::Storage> = Arc::new(sim.clone());
+    storage.remove(&first).unwrap();
+    let opened = Log::open(storage.clone(), options(1), None);
+    assert!(
+        matches!(&opened, Err(LogError::Damaged { path, .. }) if *path == first),
+        "the first of them: {opened:?}"
+    );
+    storage.remove(&middle).unwrap();
+    assert!(Log::open(storage.clone(), options(1), None).is_err());
+    let (log, _) = Log::open(storage, options(1), Some(covered(begin, begin - 1))).unwrap();
+    log.close().unwrap();
+}
+
+#[test]
+fn a_producer_that_outruns_the_disk_waits_and_loses_nothing() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 2).unwrap();
+    std::thread::scope(|scope| {
+        for worker in 0..4_u64 {
+            let log = &log;
+            scope.spawn(move || {
+                for turn in 0..300 {
+                    put(log, worker as usize % 2, 1 + worker * 300 + turn, 4_000).unwrap();
+                }
+            });
+        }
+    });
+    log.close().unwrap();
+    assert!(inspect(&sim).unwrap().into_iter().eq(1..=1200));
+}
+
+#[test]
+fn many_threads_wait_for_durability_and_share_commits() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = LogOptions::new(vec![dir.path().into()]);
+    (options.logs, options.durability) = (2, Durability::Sync);
+    let (log, _) = Log::open(Arc::new(OsStorage), options, None).unwrap();
+    let woken = Arc::new(AtomicU64::new(0));
+    let counter = woken.clone();
+    log.on_durable(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+    });
+    std::thread::scope(|scope| {
+        for worker in 0..8_u64 {
+            let log = &log;
+            scope.spawn(move || {
+                for turn in 0..10 {
+                    let epoch = put(log, worker as usize % 2, 1 + worker * 10 + turn, 100).unwrap();
+                    log.wait_durable(epoch).unwrap();
+                    assert!(log.durable_epoch() >= epoch);
+                }
+            });
+        }
+    });
+    let commits = log.stats().commits;
+    assert!(commits < 80, "{commits} commits for 80 writes of 8 threads");
+    assert_eq!(woken.load(Ordering::Relaxed), commits);
+    let epoch = put(&log, 0, 81, 10).unwrap();
+    log.request_durable(epoch);
+    let began = Instant::now();
+    while log.durable_epoch() < epoch {
+        assert!(began.elapsed() < Duration::from_secs(5), "nobody committed");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_group_has_one_epoch_however_often_epochs_close() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 2).unwrap();
+    std::thread::scope(|scope| {
+        let commits = scope.spawn(|| (0..200).all(|_| log.commit().is_ok()));
+        for worker in 0..2 {
+            let log = &log;
+            scope.spawn(move || {
+                for number in 0..500_u64 {
+                    let operation = log.enter(worker).unwrap();
+                    let group = operation.group();
+                    let epoch = group.epoch();
+                    std::hint::black_box(number);
+                    assert_eq!(operation.epoch(), epoch);
+                    drop(group);
+                    let mut appender = operation.appender();
+                    appender.append(epoch, |out| out.extend_from_slice(&number.to_le_bytes()));
+                    appender.append(epoch, |out| out.extend_from_slice(&number.to_le_bytes()));
+                }
+            });
+        }
+        assert!(commits.join().unwrap());
+    });
+}
+
+#[test]
+fn a_record_larger_than_a_segment_and_a_buffer() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 1).unwrap();
+    for number in 1..=5 {
+        put(&log, 0, number, 300_000 * (number as usize % 2)).unwrap();
+    }
+    log.close().unwrap();
+    assert_eq!(inspect(&sim).unwrap(), [1, 2, 3, 4, 5]);
+}

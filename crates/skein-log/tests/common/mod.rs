@@ -1,0 +1,118 @@
+//! A workload whose records tell what is missing, and what a log holds.
+#![allow(dead_code)] // not every test file uses all of it
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use skein_log::storage::Storage;
+use skein_log::storage::sim::SimStorage;
+use skein_log::{CheckpointEpochs, Durability, Log, LogError, LogOptions, Recovered, Result};
+
+pub const FOLDER: &str = "/data/logs";
+
+pub fn options(logs: usize) -> LogOptions {
+    let mut options = LogOptions::new(vec![PathBuf::from(FOLDER)]);
+    options.logs = logs;
+    options.durability = Durability::Sync;
+    options.segment_bytes = 64 << 10;
+    options.buffer_bytes = 64 << 10;
+    // So that nothing is committed but what the test commits.
+    options.flush_interval = Duration::from_millis(150);
+    options
+}
+
+pub fn open(sim: &SimStorage, logs: usize) -> Result<(Log, Recovered)> {
+    Log::open(Arc::new(sim.clone()), options(logs), None)
+}
+
+/// Appends record number `number`, of `len` bytes or a few more, to `log`; returns its epoch.
+pub fn put(log: &Log, to: usize, number: u64, len: usize) -> Result<u64> {
+    let operation = log.enter(to)?;
+    let epoch = operation.epoch();
+    operation.append(epoch, |out| {
+        out.extend_from_slice(&number.to_le_bytes());
+        out.resize(out.len() + len, number as u8);
+    });
+    Ok(epoch)
+}
+
+/// The numbers of all records, sorted.
+pub fn numbers(recovered: &Recovered) -> Vec<u64> {
+    read_numbers(recovered).unwrap()
+}
+
+/// The numbers of all records, sorted.
+pub fn read_numbers(recovered: &Recovered) -> Result<Vec<u64>> {
+    let found = Mutex::new(Vec::new());
+    let report = recovered.replay(2, 0, |_, record| {
+        let number = u64::from_le_bytes(record.payload[..8].try_into().unwrap());
+        if record.payload[8..].iter().any(|byte| *byte != number as u8) {
+            return Err(format!("record {number} is not what was written"));
+        }
+        found.lock().unwrap().push(number);
+        Ok(())
+    })?;
+    let mut found = found.into_inner().unwrap();
+    assert_eq!(report.records, found.len() as u64);
+    assert_eq!(recovered.report().records, found.len() as u64, "the report counts what replay gives");
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// What a log would recover, without changing anything; nothing if its folder was not even made.
+pub fn inspect(storage: &dyn Storage) -> Result<Vec<u64>> {
+    match Recovered::inspect(storage, &[PathBuf::from(FOLDER)], None) {
+        Ok(recovered) => read_numbers(&recovered),
+        Err(LogError::Io { kind: std::io::ErrorKind::NotFound, .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a run got acknowledged, and what it tried.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Written {
+    /// Records up to this number are durable.
+    pub acknowledged: u64,
+    /// Records up to this number were appended.
+    pub appended: u64,
+}
+
+/// Appends `count` records after `from`, in turn to all logs, large enough to fill segments, and waits for durability
+/// now and then. Ends at the first error.
+pub fn run(log: &Log, from: u64, count: u64, written: &mut Written) -> Result<()> {
+    for number in from + 1..=from + count {
+        let to = (number / 3) as usize % log.logs();
+        let len = [10, 700, 9_000, 100][number as usize % 4];
+        written.appended = number;
+        let epoch = put(log, to, number, len)?;
+        if number % 5 < 2 {
+            log.wait_durable(epoch)?;
+            written.acknowledged = number;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that `found` is 1, 2, ... k, with all that was acknowledged and nothing that was never appended.
+pub fn check_prefix(found: &[u64], written: Written, context: &str) {
+    let k = found.len() as u64;
+    assert!(found.iter().copied().eq(1..=k), "{context}: holes in {found:?}");
+    assert!(k >= written.acknowledged, "{context}: {k} records kept, {} acknowledged", written.acknowledged);
+    assert!(k <= written.appended, "{context}: {k} records kept, {} appended", written.appended);
+}
+
+pub fn segment_files(storage: &dyn Storage) -> Vec<PathBuf> {
+    let names = storage.list(Path::new(FOLDER)).unwrap();
+    let mut paths: Vec<PathBuf> = names
+        .into_iter()
+        .filter(|entry| entry.name.starts_with("log-"))
+        .map(|entry| Path::new(FOLDER).join(entry.name))
+        .collect();
+    paths.sort();
+    paths
+}
+
+pub fn covered(begin: u64, end: u64) -> CheckpointEpochs {
+    CheckpointEpochs { begin, end }
+}

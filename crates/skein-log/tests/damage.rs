@@ -1,0 +1,159 @@
+//! Damage: what was durable and reads back different is an error that says where; a torn tail is not.
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use common::*;
+use skein_log::storage::Storage;
+use skein_log::storage::sim::SimStorage;
+use skein_log::{Log, LogError, Recovered};
+
+/// A closed log of two logs and several segments.
+fn closed() -> SimStorage {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 2).unwrap();
+    run(&log, 0, 30, &mut Written::default()).unwrap();
+    log.close().unwrap();
+    sim
+}
+
+/// The files with their bytes: to show that a refusal changes nothing.
+fn everything(sim: &SimStorage) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    segment_files(sim).into_iter().map(|path| (path.clone(), sim.contents(&path))).collect()
+}
+
+fn refused(sim: &SimStorage, context: &str) -> LogError {
+    let before = everything(sim);
+    let looked = Recovered::inspect(sim, &[FOLDER.into()], None).map(|_| ()).unwrap_err();
+    let error = Log::open(Arc::new(sim.clone()), options(2), None).map(|_| ()).unwrap_err();
+    assert_eq!(looked.to_string(), error.to_string(), "{context}");
+    assert!(everything(sim) == before, "{context}: a file was changed");
+    error
+}
+
+#[test]
+fn a_flipped_byte_anywhere_in_a_closed_log_is_found() {
+    let sim = closed();
+    let files = everything(&sim);
+    let (mut found, mut torn) = (0, 0);
+    for (path, bytes) in &files {
+        for offset in (0..bytes.len() as u64).step_by(97).chain(0..64) {
+            sim.damage(path, offset, &[0x40]);
+            let context = format!("{} byte {offset}", path.display());
+            match Recovered::inspect(&sim, &[FOLDER.into()], None) {
+                Err(LogError::Damaged { path: named, offset: at, .. }) => {
+                    assert_eq!(named, *path, "{context}");
+                    assert!(at <= offset, "{context}: named byte {at}");
+                    found += 1;
+                }
+                Err(LogError::UnknownFormat { path: named, .. }) => {
+                    assert_eq!((named, offset / 4), (path.clone(), 2));
+                }
+                Err(error) => panic!("{context}: {error}"),
+                // The last mark of a clean close has nothing behind it that could prove it.
+                Ok(recovered) => {
+                    assert_eq!(numbers(&recovered).len(), 30, "{context}: records were lost in silence");
+                    torn += 1;
+                }
+            }
+            sim.damage(path, offset, &[0x40]);
+        }
+    }
+    assert!(found > 500 && torn < 10, "{found} found, {torn} taken for torn");
+    assert_eq!(inspect(&sim).unwrap().len(), 30);
+}
+
+#[test]
+fn zeros_over_durable_records_are_damage_too() {
+    let sim = closed();
+    let path = segment_files(&sim).remove(0);
+    let bytes = sim.contents(&path);
+    // Sectors as if they had never been written: they look like the clean end of a segment.
+    sim.damage(&path, 1024, &bytes[1024..2048]);
+    let error = refused(&sim, "zeroed sectors");
+    assert!(matches!(&error, LogError::Damaged { path: named, .. } if *named == path), "{error}");
+    assert!(error.to_string().contains("skein check"), "{error}");
+}
+
+#[test]
+fn a_log_whose_end_went_missing_is_noticed_by_the_others() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 2).unwrap();
+    for number in 1..=20 {
+        put(&log, 0, number * 2 - 1, 10).unwrap();
+        put(&log, 1, number * 2, 10).unwrap();
+        log.commit().unwrap();
+    }
+    log.close().unwrap();
+    let storage: &dyn Storage = &sim;
+    let second =
+        segment_files(&sim).into_iter().find(|path| path.to_string_lossy().contains("log-0001")).unwrap();
+    let file = storage.open(&second, true).unwrap();
+    file.set_len(600).unwrap();
+    let error = refused(&sim, "cut short");
+    assert!(matches!(&error, LogError::Damaged { path, .. } if *path == second), "{error}");
+    assert!(error.to_string().contains("another log"), "{error}");
+    storage.remove(&second).unwrap();
+    let error = refused(&sim, "removed");
+    assert!(error.to_string().contains("missing"), "{error}");
+}
+
+#[test]
+fn an_unknown_format_is_refused_and_not_touched() {
+    let sim = closed();
+    let path = segment_files(&sim).pop().unwrap();
+    sim.damage(&path, 8, &[1 ^ 9]);
+    let error = refused(&sim, "version 9");
+    assert!(
+        matches!(&error, LogError::UnknownFormat { found: 9, known: 1, path: named } if *named == path),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_of_two_databases_are_not_mixed() {
+    let (sim, other) = (closed(), closed());
+    let stray = Path::new(FOLDER).join("log-0007-00000001.skl");
+    let mut bytes = other.contents(&segment_files(&other)[0]);
+    bytes[12] = 7;
+    let storage: &dyn Storage = &sim;
+    let file = storage.create(&stray).unwrap();
+    file.write_at(&bytes, 0).unwrap();
+    assert!(matches!(refused(&sim, "a bent header"), LogError::Damaged { .. }));
+    storage.remove(&stray).unwrap();
+    let copy = Path::new(FOLDER).join("log-0000-00000099.skl");
+    let file = storage.create(&copy).unwrap();
+    file.write_at(&sim.contents(&segment_files(&sim)[0]), 0).unwrap();
+    assert!(refused(&sim, "a renamed segment").to_string().contains("name"));
+}
+
+#[test]
+fn garbage_and_empty_files_in_the_folder() {
+    let sim = closed();
+    let storage: &dyn Storage = &sim;
+    // Cut off while they were made: nothing was in them.
+    storage.create(&Path::new(FOLDER).join("log-0000-00000077.skl")).unwrap();
+    let zeros = storage.create(&Path::new(FOLDER).join("log-0001-00000077.skl")).unwrap();
+    zeros.write_at(&[0; 5000], 0).unwrap();
+    storage.create(&Path::new(FOLDER).join("notes.txt")).unwrap().write_at(b"mine", 0).unwrap();
+    let (log, recovered) = open(&sim, 2).unwrap();
+    assert_eq!(numbers(&recovered).len(), 30);
+    assert!(segment_files(&sim).iter().all(|path| !path.to_string_lossy().contains("77.skl")));
+    log.close().unwrap();
+    assert_eq!(sim.contents(&Path::new(FOLDER).join("notes.txt")), b"mine");
+    // Garbage is not: it is somebody's data, or was.
+    let file = storage.create(&Path::new(FOLDER).join("log-0000-00000088.skl")).unwrap();
+    file.write_at(&[7; 5000], 0).unwrap();
+    assert!(matches!(refused(&sim, "garbage"), LogError::Damaged { offset: 0, .. }));
+}
+
+#[test]
+fn what_replay_refuses_is_damage_at_its_place() {
+    let sim = closed();
+    let (log, recovered) = open(&sim, 2).unwrap();
+    let error = recovered.replay(2, 0, |_, _| Err("not a row".into())).unwrap_err();
+    assert!(matches!(&error, LogError::Damaged { what, .. } if what == "not a row"), "{error}");
+    log.close().unwrap();
+}

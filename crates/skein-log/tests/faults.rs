@@ -1,0 +1,103 @@
+//! Operations that fail: once, or from then on. The log stops with the cause, and never pretends.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use skein_log::storage::sim::{SimError, SimStorage};
+use skein_log::{Log, LogError};
+
+#[test]
+fn a_failure_at_any_operation_stops_writes_and_loses_nothing_acknowledged() {
+    let (sim, mut total) = (SimStorage::new(), 0);
+    for at in 1.. {
+        for (error, lasting) in [(SimError::Io, false), (SimError::NoSpace, true)] {
+            let sim = if at == 1 { sim.clone() } else { SimStorage::new() };
+            sim.fail_at(sim.operations() + at, error, lasting);
+            let mut written = Written::default();
+            let context = format!("{error:?} at operation {at}, lasting: {lasting}");
+            if let Ok((log, _)) = open(&sim, 2) {
+                let ran = run(&log, 0, 25, &mut written);
+                if ran.is_err() {
+                    // Whatever comes after is refused, though the disk may work again.
+                    let refused = log.enter(0).map(drop);
+                    let Err(LogError::Poisoned { cause }) = refused else { panic!("{context}: {refused:?}") };
+                    assert!(cause.contains("/data/logs"), "{context}: {cause}");
+                    assert!(
+                        matches!(log.wait_durable(log.epoch()), Err(LogError::Poisoned { .. })),
+                        "{context}"
+                    );
+                    assert!(log.poisoned().is_some());
+                } else if log.close().is_ok() {
+                    written.acknowledged = 25;
+                }
+            }
+            sim.no_faults();
+            // Without a power cut: a new process sees what the system holds, also what no sync brought to disk ...
+            let kept = inspect(&sim).unwrap_or_else(|error| panic!("{context}: {error}"));
+            check_prefix(&kept, written, &context);
+            // ... and what it accepts must then survive.
+            drop(open(&sim, 2).unwrap());
+            sim.reboot(at);
+            let found = inspect(&sim).unwrap_or_else(|error| panic!("{context}: {error}"));
+            assert_eq!(found, kept, "{context}: lost after it was accepted");
+            total = sim.operations();
+        }
+        if at > total {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_failure_then_a_power_cut_loses_nothing_acknowledged() {
+    for at in (1..300).step_by(3) {
+        let sim = SimStorage::new();
+        sim.fail_at(at, SimError::Io, false);
+        let mut written = Written::default();
+        if let Ok((log, _)) = open(&sim, 2) {
+            let _ = run(&log, 0, 25, &mut written);
+        }
+        sim.reboot(at * 3);
+        check_prefix(&inspect(&sim).unwrap(), written, &format!("EIO at operation {at}"));
+    }
+}
+
+#[test]
+fn who_waits_for_room_hears_of_the_failure() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 1).unwrap();
+    put(&log, 0, 1, 10).unwrap();
+    log.commit().unwrap();
+    sim.fail_at(sim.operations() + 1, SimError::NoSpace, true);
+    let error = (2..10_000).find_map(|number| put(&log, 0, number, 10_000).err());
+    let Some(LogError::Poisoned { cause }) = error else { panic!("{error:?}") };
+    assert!(cause.contains("No space"), "{cause}");
+    assert!(matches!(log.close(), Err(LogError::Poisoned { .. })));
+}
+
+#[test]
+fn a_callback_hears_of_a_failure() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 1).unwrap();
+    let (told, heard) = std::sync::mpsc::channel();
+    log.on_durable(move || {
+        let _ = told.send(());
+    });
+    sim.fail_at(sim.operations() + 1, SimError::Io, true);
+    let epoch = put(&log, 0, 1, 10).unwrap();
+    log.request_durable(epoch);
+    heard.recv_timeout(std::time::Duration::from_secs(5)).unwrap();
+    assert!(log.durable_epoch() < epoch);
+    assert!(log.poisoned().is_some());
+}
+
+#[test]
+fn a_failed_opening_lets_the_folder_go() {
+    let sim = SimStorage::new();
+    sim.fail_at(3, SimError::Io, false);
+    let failed = Log::open(Arc::new(sim.clone()), options(1), None);
+    assert!(failed.is_err());
+    open(&sim, 1).unwrap();
+}

@@ -1,0 +1,68 @@
+//! Bugs planted on purpose: the checks of the other tests find them, so those checks bite.
+//!
+//! `cargo test -p skein-log --features planted-bugs --test planted`
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use common::*;
+use skein_log::planted::{Bug, set};
+use skein_log::storage::sim::SimStorage;
+
+/// The switches are for the whole process.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn with<T>(bug: Bug, on: bool, test: impl FnOnce() -> T) -> T {
+    set(bug, on);
+    let result = test();
+    set(bug, false);
+    result
+}
+
+/// Cuts the power here and there; whether the check of `power_cut.rs` found something amiss.
+fn cutting_finds_something() -> bool {
+    (20..200).step_by(3).any(|at| {
+        let sim = SimStorage::new();
+        let mut written = Written::default();
+        sim.cut_power_at(at);
+        if let Ok((log, _)) = open(&sim, 3) {
+            let _ = run(&log, 0, 40, &mut written);
+        }
+        sim.reboot(at * 4);
+        let checked =
+            catch_unwind(AssertUnwindSafe(|| check_prefix(&inspect(&sim).unwrap(), written, "planted")));
+        checked.is_err()
+    })
+}
+
+/// Damages records here and there; whether something was lost or changed without an error.
+fn damage_goes_unnoticed() -> bool {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 1).unwrap();
+    run(&log, 0, 20, &mut Written::default()).unwrap();
+    log.close().unwrap();
+    let path = segment_files(&sim).remove(0);
+    (200..4_000).step_by(61).any(|offset| {
+        sim.damage(&path, offset, &[0xFF]);
+        let read = catch_unwind(AssertUnwindSafe(|| inspect(&sim)));
+        sim.damage(&path, offset, &[0xFF]);
+        // A panic is the check of the records' contents: what was handed over is not what was written.
+        !matches!(read, Ok(Err(_)))
+    })
+}
+
+#[test]
+fn an_acknowledgement_before_the_epoch_is_durable_is_found() {
+    let _one = ONE_AT_A_TIME.lock().unwrap();
+    assert!(!with(Bug::EarlyAcknowledgement, false, cutting_finds_something), "without the bug all is well");
+    assert!(with(Bug::EarlyAcknowledgement, true, cutting_finds_something), "the bug was not found");
+}
+
+#[test]
+fn a_skipped_checksum_is_found() {
+    let _one = ONE_AT_A_TIME.lock().unwrap();
+    assert!(!with(Bug::SkippedCrc, false, damage_goes_unnoticed), "without the bug all damage is noticed");
+    assert!(with(Bug::SkippedCrc, true, damage_goes_unnoticed), "the bug was not found");
+}

@@ -1,0 +1,165 @@
+//! The power is cut at every operation of a small workload, torn and reordered, and again during recovery.
+//!
+//! One thread writes numbered records to three logs in turn, through several segments, and waits for durability now and
+//! then. After a cut the logs must hold 1, 2, ... k: nothing that was acknowledged is missing, and there are
+//! no holes.
+
+mod common;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::*;
+use skein_log::Log;
+use skein_log::storage::sim::SimStorage;
+
+const LOGS: usize = 3;
+const RECORDS: u64 = 100;
+
+/// Runs the workload until the power goes at operation `at`; returns the disk and what was written. With `None`, how many
+/// operations it takes.
+fn cut_at(at: u64) -> (SimStorage, Written) {
+    let sim = SimStorage::new();
+    let mut written = Written::default();
+    sim.cut_power_at(at);
+    if let Ok((log, _)) = open(&sim, LOGS)
+        && run(&log, 0, RECORDS, &mut written).is_ok()
+        && log.close().is_ok()
+    {
+        written.acknowledged = RECORDS;
+    }
+    (sim, written)
+}
+
+/// How many operations the workload takes, about: threads make it vary a little.
+fn operations() -> u64 {
+    let (sim, written) = cut_at(u64::MAX);
+    assert_eq!(written.acknowledged, RECORDS);
+    sim.operations()
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_and_nothing_is_skipped() {
+    let total = operations();
+    assert!(total > 100, "{total} operations are too few for a test");
+    for at in 1..=total {
+        let (sim, written) = cut_at(at);
+        let seed = at * 31;
+        sim.reboot(seed);
+        let context = format!("cut at operation {at} of {total}, seed {seed}");
+        let before = inspect(&sim).unwrap_or_else(|error| panic!("{context}: {error}"));
+        check_prefix(&before, written, &context);
+        let (log, recovered) = open(&sim, LOGS).unwrap_or_else(|error| panic!("{context}: {error}"));
+        assert_eq!(numbers(&recovered), before, "{context}: looking changed something");
+        drop(log);
+    }
+}
+
+#[test]
+fn every_kind_of_tear_at_every_sync() {
+    let total = operations();
+    for at in (1..=total).step_by(7) {
+        for seed in 0..12 {
+            let (sim, written) = cut_at(at);
+            sim.reboot(seed);
+            let context = format!("cut at operation {at} of {total}, seed {seed}");
+            check_prefix(&inspect(&sim).unwrap(), written, &context);
+        }
+    }
+}
+
+#[test]
+fn a_second_cut_during_recovery_changes_nothing() {
+    let total = operations();
+    for at in (5..=total).step_by(11) {
+        for second in 1.. {
+            let (sim, written) = cut_at(at);
+            sim.reboot(at + 2);
+            let kept = inspect(&sim).unwrap();
+            sim.cut_power_at(sim.operations() + second);
+            let whole = open(&sim, LOGS).map(|(log, _)| log.close());
+            let untouched = sim.is_on();
+            sim.reboot(at * second);
+            let context = format!("cut at operation {at} of {total}, then at {second} of recovery");
+            let found = inspect(&sim).unwrap_or_else(|error| panic!("{context}: {error}"));
+            assert_eq!(found, kept, "{context}");
+            check_prefix(&found, written, &context);
+            if untouched {
+                whole.unwrap().unwrap();
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_voided_never_comes_back() {
+    let total = operations();
+    for at in (3..=total).step_by(5) {
+        let (sim, mut written) = cut_at(at);
+        sim.reboot(at);
+        // Three more runs, each cut in its middle, with another number of logs.
+        for turn in 1..=3 {
+            let context = format!("cut at operation {at}, turn {turn}");
+            let kept = inspect(&sim).unwrap_or_else(|error| panic!("{context}: {error}"));
+            check_prefix(&kept, written, &context);
+            sim.cut_power_at(sim.operations() + 30 + (at * turn) % 80);
+            let from = kept.len() as u64;
+            written = Written { acknowledged: from, appended: from };
+            if let Ok((log, recovered)) = open(&sim, [LOGS, 1, 2][turn as usize % 3]) {
+                if let Ok(found) = read_numbers(&recovered) {
+                    assert_eq!(found, kept, "{context}");
+                }
+                let _ = run(&log, from, RECORDS, &mut written);
+            }
+            sim.reboot(at * 7 + turn);
+        }
+        check_prefix(&inspect(&sim).unwrap(), written, "at the end");
+    }
+}
+
+/// Three threads draw numbers under a latch and read the epoch there, as writers of one key do; they append when they
+/// have left it, so in any order. What is kept is a prefix all the same.
+#[test]
+fn writers_of_one_key_keep_a_prefix() {
+    for at in (10..400).step_by(9) {
+        let sim = SimStorage::new();
+        sim.cut_power_at(at);
+        let latch = Mutex::new(0);
+        let acknowledged = AtomicU64::new(0);
+        if let Ok((log, _)) = open(&sim, LOGS) {
+            std::thread::scope(|scope| {
+                for worker in 0..LOGS {
+                    let (log, latch, acknowledged) = (&log, &latch, &acknowledged);
+                    scope.spawn(move || write_one_key(log, worker, latch, acknowledged));
+                }
+            });
+        }
+        sim.reboot(at * 5);
+        let written =
+            Written { acknowledged: acknowledged.into_inner(), appended: latch.into_inner().unwrap() };
+        check_prefix(&inspect(&sim).unwrap(), written, &format!("cut at operation {at}"));
+    }
+}
+
+fn write_one_key(log: &Log, worker: usize, latch: &Mutex<u64>, acknowledged: &AtomicU64) {
+    for turn in 0..60 {
+        let Ok(operation) = log.enter(worker) else { return };
+        let (number, epoch) = {
+            let mut last = latch.lock().unwrap();
+            *last += 1;
+            (*last, operation.epoch())
+        };
+        operation.append(epoch, |out| {
+            out.extend_from_slice(&number.to_le_bytes());
+            out.resize(out.len() + 300, number as u8);
+        });
+        drop(operation);
+        if turn % 4 == worker as u64 {
+            if log.wait_durable(epoch).is_err() {
+                return;
+            }
+            acknowledged.fetch_max(number, Ordering::SeqCst);
+        }
+    }
+}
