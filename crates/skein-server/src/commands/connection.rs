@@ -31,9 +31,14 @@ pub(super) fn quit(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> 
 }
 
 pub(super) fn select(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    match parse_i64(args.get(1)).and_then(|number| i32::try_from(number).ok()) {
-        Some(0) => reply.ok(),
-        Some(_) => return Err(Fault::text("ERR DB index is out of range")),
+    match parse_i64(args.get(1)).map(i32::try_from) {
+        Some(Ok(0)) => reply.ok(),
+        Some(Ok(_)) => return Err(Fault::text("ERR DB index is out of range")),
+        Some(Err(_)) => {
+            return Err(Fault::text(
+                "ERR value is out of range, value must between -2147483648 and 2147483647",
+            ));
+        }
         None => return Err(NOT_AN_INTEGER),
     }
     Ok(Next::Done)
@@ -81,7 +86,6 @@ pub(super) fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Repl
             Some(_) => return Err(Fault::text("NOPROTO unsupported protocol version")),
         };
     }
-    let mut name = None;
     let mut at = 2;
     while at < args.len() {
         let rest = args.len() - at - 1;
@@ -89,7 +93,7 @@ pub(super) fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Repl
             log_in(context, args.get(at + 1), args.get(at + 2))?;
             at += 3;
         } else if is(args.get(at), "SETNAME") && rest >= 1 {
-            name = Some(checked_name(args.get(at + 1), BAD_NAME)?);
+            context.client.name = checked_name(args.get(at + 1), BAD_NAME)?;
             at += 2;
         } else {
             let mut text = b"ERR Syntax error in HELLO option '".to_vec();
@@ -100,13 +104,10 @@ pub(super) fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Repl
     }
     if !context.client.authenticated {
         return Err(Fault::text(
-            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> \
-             AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol \
-             version at the same time",
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH \
+             <user> <pass> option can be used to authenticate the client and select the RESP protocol version at \
+             the same time",
         ));
-    }
-    if let Some(name) = name {
-        context.client.name = name;
     }
     context.client.protocol = protocol;
     reply.set_protocol(protocol);

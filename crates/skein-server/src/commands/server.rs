@@ -59,6 +59,9 @@ pub(super) fn bgsave(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
 /// `SHUTDOWN [SAVE] [NOW]`. A stop always keeps what was written, so SAVE and NOW (which waits for no replicas:
 /// there are none) ask for what happens anyway, and what asks for less is refused.
 pub(super) fn shutdown(context: &mut Context<'_>, args: &Args<'_>, _: &mut Reply<'_>) -> Answer {
+    if args.from(1).any(|arg| is(arg, "SAVE")) && args.from(1).any(|arg| is(arg, "NOSAVE")) {
+        return Err(SYNTAX);
+    }
     for arg in args.from(1) {
         if is(arg, "NOSAVE") || is(arg, "FORCE") {
             return Err(Fault::owned(format!(
@@ -95,12 +98,13 @@ const COMMAND_HELP: &[&str] = &[
 ];
 
 pub(super) fn command(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    const SUBCOMMANDS: &[(&str, usize)] = &[("count", 2), ("docs", 0), ("info", 0), ("list", 2), ("help", 2)];
+    const SUBCOMMANDS: &[(&str, usize)] = &[("count", 2), ("docs", 0), ("info", 0), ("list", 0), ("help", 2)];
     let subcommand = if args.len() == 1 { "info" } else { subcommand("command", SUBCOMMANDS, args)? };
     match subcommand {
         "count" => reply.count(COMMANDS.len()),
         "docs" => docs(args, reply),
         "info" => details(args, reply),
+        "list" if args.len() > 2 => return Err(SYNTAX),
         "list" => {
             reply.array(COMMANDS.len());
             for command in &COMMANDS {
@@ -126,7 +130,7 @@ fn details(args: &Args<'_>, reply: &mut Reply<'_>) {
     reply.array(commands.len());
     for command in commands {
         let Some(command) = command else {
-            reply.null_array();
+            reply.null();
             continue;
         };
         reply.array(10);

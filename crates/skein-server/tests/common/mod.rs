@@ -1,0 +1,157 @@
+//! A server on a free port with a store in a temporary folder, and a client that speaks bytes.
+
+#![allow(dead_code)] // every test file uses its part
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use skein_server::{Server, ServerHandle, ServerOptions, StopReport};
+use skein_store::{Durability, Store, StoreOptions};
+
+pub struct Running {
+    pub server: Option<Server>,
+    pub handle: ServerHandle,
+    pub store: Store,
+    pub address: std::net::SocketAddr,
+    _folder: tempfile::TempDir,
+}
+
+pub fn options() -> ServerOptions {
+    ServerOptions { listen: ([127, 0, 0, 1], 0).into(), workers: 2, ..ServerOptions::default() }
+}
+
+pub fn start() -> Running {
+    start_with(options(), Durability::Buffered)
+}
+
+pub fn start_with(options: ServerOptions, durability: Durability) -> Running {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store_options = StoreOptions { durability, logs: 2, ..StoreOptions::default() };
+    let store = Store::open(folder.path(), store_options).expect("a store");
+    let server = Server::start(store.clone(), options).expect("a server");
+    Running {
+        handle: server.handle(),
+        address: server.local_addr(),
+        server: Some(server),
+        store,
+        _folder: folder,
+    }
+}
+
+impl Running {
+    pub fn connect(&self) -> Client {
+        Client::new(TcpStream::connect(self.address).expect("a connection"))
+    }
+
+    pub fn stop(mut self) -> StopReport {
+        self.handle.shutdown();
+        let report = self.server.take().expect("a server").wait();
+        assert!(report.failed_threads.is_empty(), "{:?}", report.failed_threads);
+        report
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            self.handle.shutdown();
+            let report = server.wait();
+            if !std::thread::panicking() {
+                assert!(report.failed_threads.is_empty(), "{:?}", report.failed_threads);
+            }
+        }
+        let _ = self.store.close();
+    }
+}
+
+/// Encodes a request as clients do.
+pub fn encode(args: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", args.len()).into_bytes();
+    for arg in args {
+        bytes.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+        bytes.extend_from_slice(arg);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes
+}
+
+/// The length of the first whole reply in `bytes`, if there is one.
+pub fn reply_len(bytes: &[u8]) -> Option<usize> {
+    let line = bytes.windows(2).position(|pair| pair == b"\r\n")?;
+    let head = line + 2;
+    let number = || std::str::from_utf8(&bytes[1..line]).expect("a number").parse::<i64>().expect("a number");
+    let elements = match bytes[0] {
+        b'+' | b'-' | b':' | b'_' | b'#' | b',' => return Some(head),
+        b'$' | b'=' => {
+            let len = number();
+            let whole = if len < 0 { head } else { head + len.unsigned_abs() as usize + 2 };
+            return (bytes.len() >= whole).then_some(whole);
+        }
+        b'*' | b'~' | b'>' => number().max(0),
+        b'%' => number() * 2,
+        other => {
+            panic!("a reply beginning with {:?}: {:?}", char::from(other), String::from_utf8_lossy(bytes))
+        }
+    };
+    let mut at = head;
+    for _ in 0..elements {
+        at += reply_len(&bytes[at..])?;
+    }
+    Some(at)
+}
+
+pub struct Client {
+    pub stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    pub fn new(stream: TcpStream) -> Self {
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        stream.set_nodelay(true).expect("no delay");
+        Self { stream, buffer: Vec::new() }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("to send");
+    }
+
+    /// The next reply; `None` if the server closed the connection.
+    pub fn try_reply(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if !self.buffer.is_empty()
+                && let Some(len) = reply_len(&self.buffer)
+            {
+                return Some(self.buffer.drain(..len).collect());
+            }
+            let mut piece = vec![0; 64 << 10];
+            match self.stream.read(&mut piece) {
+                Ok(0) => return None,
+                Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("{error}; so far: {:?}", String::from_utf8_lossy(&self.buffer)),
+            }
+        }
+    }
+
+    pub fn reply(&mut self) -> Vec<u8> {
+        self.try_reply().expect("a reply")
+    }
+
+    pub fn call(&mut self, args: &[&[u8]]) -> Vec<u8> {
+        self.send(&encode(args));
+        self.reply()
+    }
+
+    /// Words separated by spaces; the reply with `\r\n` as `|`.
+    pub fn ask(&mut self, words: &str) -> String {
+        let args: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+        show(&self.call(&args))
+    }
+}
+
+/// A reply with its line ends as bars.
+pub fn show(reply: &[u8]) -> String {
+    String::from_utf8_lossy(reply).replace("\r\n", "|")
+}
