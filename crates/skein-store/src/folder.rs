@@ -20,8 +20,8 @@ use skein_log::storage::{Storage, StorageLock};
 use crate::record::Reader;
 use crate::{Error, Result};
 
-const IDENTITY_MAGIC: &[u8; 8] = b"SKEINDB\n";
-const LOG_ID_MAGIC: &[u8; 8] = b"SKEINLOG";
+const IDENTITY_MAGIC: [u8; 8] = *b"SKEINDB\n";
+const LOG_ID_MAGIC: [u8; 8] = *b"SKEINOWN";
 
 /// The format version of the data folder and of everything that the store writes into it.
 pub(crate) const FORMAT_VERSION: u32 = 1;
@@ -96,17 +96,14 @@ impl Folder {
 
     /// Reads the identity, or writes one into a fresh folder, and claims the log folders.
     fn identify(&mut self) -> Result<()> {
-        let known = match read_identity(&*self.storage, &self.path)? {
-            Some(identity) => {
-                self.id = identity.id;
-                self.refuse_left_out(&identity.log_folders)?;
-                identity.log_folders
-            }
-            None => {
-                self.id = StoreId::random();
-                Vec::new()
-            }
-        };
+        let mut known = Vec::new();
+        if let Some(identity) = read_identity(&*self.storage, &self.path)? {
+            self.id = identity.id;
+            self.refuse_left_out(&identity.log_folders)?;
+            known = identity.log_folders;
+        } else {
+            self.id = StoreId::random();
+        }
         // The identity first: a crash in between leaves folders to claim, not folders that seem foreign.
         if known != self.names() {
             self.write_identity()?;
@@ -150,17 +147,18 @@ impl Folder {
         })?;
         let path = folder.join("store-id");
         if let Some(bytes) = read_file(&*self.storage, &path, IDENTITY_BYTES_MAX)? {
-            let found = checked(&path, &bytes, LOG_ID_MAGIC)?.bytes(16);
+            let found = checked(&path, &bytes, LOG_ID_MAGIC)?
+                .bytes(16)
+                .and_then(|id| id.try_into().ok())
+                .map(StoreId);
             let found = found.ok_or_else(|| Error::damaged(&path, 0, "it is too short"))?;
-            if found != self.id.0 {
-                let found = found.iter().map(|byte| format!("{byte:02x}")).collect();
-                return Err(Error::Foreign { path: folder.to_owned(), found, id: self.id.to_string() });
+            if found != self.id {
+                let (found, id) = (found.to_string(), self.id.to_string());
+                return Err(Error::Foreign { path: folder.to_owned(), found, id });
             }
             return Ok(());
         }
-        let mut body = Vec::new();
-        body.extend_from_slice(&self.id.0);
-        replace_file(&*self.storage, &path, &sealed(LOG_ID_MAGIC, &body))
+        replace_file(&*self.storage, &path, &sealed(LOG_ID_MAGIC, &self.id.0))
     }
 
     fn write_identity(&self) -> Result<()> {
@@ -174,9 +172,9 @@ impl Folder {
     }
 }
 
-/// Whether a name in a log folder is part of a log (and not the folder's own marks).
+/// Whether a name in a log folder is that of a segment.
 fn holds_log(name: &str) -> bool {
-    !matches!(name, "store-id" | "store-id.tmp" | "lock")
+    std::path::Path::new(name).extension().is_some_and(|extension| extension == "skl")
 }
 
 /// What the identity file says.
@@ -203,7 +201,7 @@ pub(crate) fn read_identity(storage: &dyn Storage, folder: &Path) -> Result<Opti
 }
 
 /// A small file's bytes: magic, format version, CRC of the body, body.
-pub(crate) fn sealed(magic: &[u8; 8], body: &[u8]) -> Vec<u8> {
+pub(crate) fn sealed(magic: [u8; 8], body: &[u8]) -> Vec<u8> {
     let mut bytes = magic.to_vec();
     bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
     bytes.extend_from_slice(&crc32c::crc32c(body).to_le_bytes());
@@ -212,9 +210,9 @@ pub(crate) fn sealed(magic: &[u8; 8], body: &[u8]) -> Vec<u8> {
 }
 
 /// The body of a small file, if its magic, version and CRC are right.
-pub(crate) fn checked<'a>(path: &Path, bytes: &'a [u8], magic: &[u8; 8]) -> Result<Reader<'a>> {
+pub(crate) fn checked<'a>(path: &Path, bytes: &'a [u8], magic: [u8; 8]) -> Result<Reader<'a>> {
     let mut reader = Reader(bytes);
-    if reader.bytes(8) != Some(magic) {
+    if reader.bytes(8) != Some(&magic) {
         return Err(Error::damaged(path, 0, "it does not start as such a file does"));
     }
     let (Some(found), Some(crc)) = (reader.u32(), reader.u32()) else {

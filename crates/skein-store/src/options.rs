@@ -99,7 +99,7 @@ impl Default for StoreOptions {
             log_folders: Vec::new(),
             segment_bytes: 64 << 20,
             checkpoint_log_bytes: Some(1 << 30),
-            checkpoint_interval: Some(Duration::from_secs(3600)),
+            checkpoint_interval: Some(Duration::from_hours(1)),
             recovery_threads: cores,
             checkpoint_threads: cores.div_ceil(2),
             storage: Arc::new(OsStorage),

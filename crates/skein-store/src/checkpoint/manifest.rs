@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// The file's name.
 pub(crate) const NAME: &str = "manifest";
 
-const MAGIC: &[u8; 8] = b"SKEINMAN";
+const MAGIC: [u8; 8] = *b"SKEINMAN";
 
 /// A manifest's size is that of its parts; more is damage.
 const BYTES_MAX: u64 = 1 << 20;

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// After a failed checkpoint (a full disk, say) the next try waits this long.
-const RETRY_INTERVAL: Duration = Duration::from_secs(60);
+const RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What the thread is told.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 //! whoever brings the key to v - 1 applies it.
 //!
 //! The two must not miss each other. The one with the merge adds it, then looks at the key again; the one with
-//! the row puts it, then looks whether merges wait. With a SeqCst fence between the write and the look on
+//! the row puts it, then looks whether merges wait. With a `SeqCst` fence between the write and the look on
 //! both sides, one of them sees the other.
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,14 +13,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use skein_sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// Merges by key and version.
+type Waiting = HashMap<Vec<u8>, BTreeMap<u64, Vec<u8>>>;
+
+/// Merges that wait.
 #[derive(Default)]
 pub(super) struct Pending {
-    waiting: Mutex<HashMap<Vec<u8>, BTreeMap<u64, Vec<u8>>>>,
+    waiting: Mutex<Waiting>,
     keys: AtomicUsize,
 }
 
 impl Pending {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, BTreeMap<u64, Vec<u8>>>> {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

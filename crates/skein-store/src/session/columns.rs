@@ -98,13 +98,11 @@ impl Writer<'_> {
             }
             let row = merge(rows, out, key, current, &[], names);
             gone = old.column_count() - row.as_ref().map_or(0, |row| row.as_ref().column_count());
-            Ok::<_, Error>(match row {
-                Some(row) => Change::Put(row),
-                None => {
-                    record::write_remove(out, key, 0);
-                    Change::Remove
-                }
-            })
+            if let Some(row) = row {
+                return Ok(Change::Put(row));
+            }
+            record::write_remove(out, key, 0);
+            Ok::<_, Error>(Change::Remove)
         })?;
         Ok(gone)
     }

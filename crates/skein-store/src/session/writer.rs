@@ -45,7 +45,6 @@ pub struct Updated {
 }
 
 /// The scope of [`super::Session::write`].
-#[derive(Debug)]
 pub struct Writer<'s> {
     pub(super) inner: &'s Inner,
     lane: usize,
@@ -323,5 +322,14 @@ impl Drop for Writer<'_> {
     fn drop(&mut self) {
         self.append();
         std::mem::take(&mut self.records).keep();
+    }
+}
+
+impl std::fmt::Debug for Writer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer")
+            .field("writes", &self.writes)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
     }
 }

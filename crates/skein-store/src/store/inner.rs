@@ -17,7 +17,6 @@ use crate::stripes::Stripes;
 use crate::{Error, Result, StoreOptions, recovery};
 
 /// A store's parts.
-#[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) index: Index,
     pub(crate) rows: Rows,
@@ -60,6 +59,7 @@ impl Inner {
         log_options.logs = options.logs;
         log_options.durability = options.durability;
         log_options.segment_bytes = options.segment_bytes;
+        log_options.database = Some(folder.id.0);
         let epochs = newest.as_ref().map(|(manifest, _)| manifest.epochs());
         let (log, recovered) = Log::open(storage.clone(), log_options, epochs)?;
         let mut inner = Self {
@@ -212,7 +212,6 @@ impl Checkpoints {
 }
 
 /// The last handle of a store closes it when it goes.
-#[derive(Debug)]
 pub(super) struct Handle {
     pub(super) inner: Arc<Inner>,
     pub(super) scheduler: checkpoint::schedule::Scheduler,

@@ -36,9 +36,20 @@ pub use simple::Entry;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Store {
     handle: Arc<Handle>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let inner = self.inner();
+        f.debug_struct("Store")
+            .field("folder", &inner.folder.path)
+            .field("durability", &inner.options.durability)
+            .field("keys", &inner.index.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// What opening found and did.

@@ -1,0 +1,328 @@
+//! Every method does what its documentation says, at every durability level.
+
+mod common;
+
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::ops::ControlFlow;
+
+use common::{LEVELS, open, options};
+use skein_store::{Batch, Change, Direction, Durability, Error, IndexKind, Store, VALUE_BYTES_MAX};
+
+/// Runs `test` on a fresh store of each level.
+fn at_every_level(test: impl Fn(&Store)) {
+    for level in LEVELS {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path(), level);
+        test(&store);
+        store.close().unwrap();
+    }
+}
+
+#[test]
+fn put_get_remove() {
+    at_every_level(|store| {
+        assert_eq!(store.get(b"a").unwrap(), None);
+        assert_eq!(store.put(b"a", b"1").unwrap(), 1);
+        assert_eq!(store.put(b"a", b"2").unwrap(), 2);
+        assert_eq!(store.get(b"a").unwrap().as_deref(), Some(&b"2"[..]));
+        assert!(store.remove(b"a").unwrap());
+        assert!(!store.remove(b"a").unwrap());
+        assert_eq!(store.put(b"a", b"again").unwrap(), 4, "the removal took version 3");
+        store.put(b"", b"the empty key").unwrap();
+        store.put(b"\0", b"").unwrap();
+        assert_eq!(store.get(b"").unwrap().as_deref(), Some(&b"the empty key"[..]));
+        assert_eq!(store.get(b"\0").unwrap().as_deref(), Some(&b""[..]));
+        assert_eq!(store.len(), 3);
+    });
+}
+
+#[test]
+fn columns_carry_over_and_the_last_one_takes_the_key_along() {
+    at_every_level(|store| {
+        assert_eq!(store.put_columns(b"k", &[(b"b", b"1"), (b"a", b"2")]).unwrap(), 2);
+        assert_eq!(store.put_columns(b"k", &[(b"b", b"3"), (b"c", b"4")]).unwrap(), 1);
+        let some = |text: &[u8]| Some(text.to_vec());
+        assert_eq!(store.get_columns(b"k", None).unwrap(), [some(b"2"), some(b"3"), some(b"4")]);
+        assert_eq!(store.get_columns(b"k", Some(&[b"c", b"x"])).unwrap(), [some(b"4"), None]);
+        assert_eq!(store.remove_columns(b"k", &[b"a", b"x", b"b"]).unwrap(), 2);
+        assert_eq!(store.remove_columns(b"k", &[b"x"]).unwrap(), 0);
+        assert_eq!(store.get_entry(b"k").unwrap().version, 3);
+        assert_eq!(store.remove_columns(b"k", &[b"c"]).unwrap(), 1);
+        assert_eq!(store.get_entry(b"k"), None);
+        assert_eq!(store.get_columns(b"k", Some(&[b"c"])).unwrap(), [None]);
+        assert_eq!(store.put_columns(b"k", &[]).unwrap(), 0);
+        assert!(store.is_empty());
+    });
+}
+
+#[test]
+fn values_and_columns_are_told_apart() {
+    at_every_level(|store| {
+        store.put(b"value", b"1").unwrap();
+        store.put_columns(b"columns", &[(b"a", b"1")]).unwrap();
+        assert!(matches!(store.get(b"columns"), Err(Error::WrongKind { .. })));
+        assert!(matches!(store.get_columns(b"value", None), Err(Error::WrongKind { .. })));
+        assert!(matches!(store.put_columns(b"value", &[(b"a", b"1")]), Err(Error::WrongKind { .. })));
+        assert!(matches!(store.remove_columns(b"value", &[b"a"]), Err(Error::WrongKind { .. })));
+        assert!(matches!(store.increment(b"columns", 1), Err(Error::WrongKind { .. })));
+        store.put(b"columns", b"a put replaces whatever was there").unwrap();
+        assert!(store.get(b"columns").unwrap().is_some());
+    });
+}
+
+#[test]
+fn compare_and_swap_by_version_and_by_value() {
+    at_every_level(|store| {
+        assert_eq!(store.compare_and_swap(b"k", 1, b"x").unwrap(), Err(0));
+        assert_eq!(store.compare_and_swap(b"k", 0, b"x").unwrap(), Ok(1));
+        assert_eq!(store.compare_and_swap(b"k", 0, b"y").unwrap(), Err(1));
+        assert_eq!(store.compare_and_swap(b"k", 1, b"y").unwrap(), Ok(2));
+        assert!(!store.compare_value_and_swap(b"k", Some(b"x"), b"z").unwrap());
+        assert!(store.compare_value_and_swap(b"k", Some(b"y"), b"z").unwrap());
+        assert!(!store.compare_value_and_swap(b"k", None, b"w").unwrap());
+        assert!(store.compare_value_and_swap(b"new", None, b"w").unwrap());
+        assert!(!store.put_if_absent(b"new", b"v").unwrap());
+        assert_eq!(store.get(b"k").unwrap().as_deref(), Some(&b"z"[..]));
+    });
+}
+
+#[test]
+fn increments_are_checked() {
+    at_every_level(|store| {
+        assert_eq!(store.increment(b"n", 5).unwrap(), 5);
+        assert_eq!(store.increment(b"n", -7).unwrap(), -2);
+        store.put(b"n", i64::MAX.to_string().as_bytes()).unwrap();
+        assert!(matches!(store.increment(b"n", 1), Err(Error::Overflow { value: i64::MAX, by: 1 })));
+        assert_eq!(store.increment(b"n", -1).unwrap(), i64::MAX - 1);
+        store.put(b"n", b"12 ").unwrap();
+        assert!(matches!(store.increment(b"n", 1), Err(Error::NotAnInteger)));
+        let mut session = store.session();
+        let sums = session.write(|w| (w.increment_column(b"h", b"c", 2), w.increment_column(b"h", b"c", 3)));
+        assert!(matches!(sums.unwrap().0, (Ok(2), Ok(5))));
+    });
+}
+
+#[test]
+fn ranges_and_prefixes_in_both_directions() {
+    at_every_level(|store| {
+        let key = |i: u32| format!("key {i:05}").into_bytes();
+        for i in 0..3000 {
+            store.inner_put(&key(i));
+        }
+        let keys =
+            |entries: Vec<skein_store::Entry>| entries.into_iter().map(|entry| entry.key).collect::<Vec<_>>();
+        let all = keys(store.range((Unbounded, Unbounded), Direction::Forward, usize::MAX));
+        assert_eq!(all, (0..3000).map(key).collect::<Vec<_>>());
+        let back = keys(store.range((Unbounded, Unbounded), Direction::Backward, usize::MAX));
+        assert_eq!(back, (0..3000).rev().map(key).collect::<Vec<_>>());
+        let (from, to) = (key(10), key(13));
+        for (bounds, expected) in [
+            ((Included(&from[..]), Included(&to[..])), 10..14),
+            ((Excluded(&from[..]), Excluded(&to[..])), 11..13),
+            ((Included(&from[..]), Excluded(&to[..])), 10..13),
+        ] {
+            let expected: Vec<_> = expected.map(key).collect();
+            assert_eq!(keys(store.range(bounds, Direction::Forward, usize::MAX)), expected);
+            let back: Vec<_> = expected.into_iter().rev().collect();
+            assert_eq!(keys(store.range(bounds, Direction::Backward, usize::MAX)), back);
+        }
+        assert!(store.range((Included(&to), Included(&from)), Direction::Forward, 9).is_empty());
+        assert_eq!(
+            keys(store.prefix(b"key 0012", Direction::Forward, 3)),
+            (120..123).map(key).collect::<Vec<_>>()
+        );
+        assert_eq!(store.prefix(b"key 0012", Direction::Backward, usize::MAX).len(), 10);
+        assert_eq!(store.prefix(b"", Direction::Backward, 1)[0].key, key(2999));
+        assert!(store.range((Unbounded, Unbounded), Direction::Forward, 0).is_empty());
+
+        assert_eq!(store.remove_range((Included(&from), Unbounded)).unwrap(), 2990);
+        assert_eq!(store.len(), 10);
+    });
+}
+
+/// A put that waits for nothing, so that many of them are quick at every level.
+trait InnerPut {
+    fn inner_put(&self, key: &[u8]);
+}
+
+impl InnerPut for Store {
+    fn inner_put(&self, key: &[u8]) {
+        self.session().write(|w| w.put(key, b"v")).unwrap().0.unwrap();
+    }
+}
+
+#[test]
+fn batches_are_applied_in_their_order_or_not_at_all() {
+    at_every_level(|store| {
+        store.put(b"value", b"1").unwrap();
+        let mut batch = Batch::new();
+        batch.put("a", "1").put("a", "2").put_columns("b", &[(b"x", b"y")]).remove("value").remove("absent");
+        batch.put_columns("value", &[(b"now", b"columns")]);
+        store.apply(&batch).unwrap();
+        assert_eq!(store.get(b"a").unwrap().as_deref(), Some(&b"2"[..]));
+        assert_eq!(store.get_columns(b"value", None).unwrap(), [Some(b"columns".to_vec())]);
+
+        let mut bad = Batch::new();
+        bad.put("c", "1").put_columns("a", &[(b"x", b"y")]);
+        assert!(matches!(store.apply(&bad), Err(Error::WrongKind { .. })));
+        let mut bad = Batch::new();
+        bad.put("c", "1").put(vec![7; 70_000], "x");
+        assert!(matches!(store.apply(&bad), Err(Error::KeyTooLong { len: 70_000, .. })));
+        assert_eq!(store.get(b"c").unwrap(), None);
+        store.apply(&Batch::new()).unwrap();
+    });
+}
+
+#[test]
+fn a_session_reads_in_place_and_writes_together() {
+    at_every_level(|store| {
+        let mut session = store.session();
+        let (versions, ticket) = session
+            .write(|w| {
+                let puts: Vec<u64> =
+                    (0..1000u32).map(|i| w.put(&i.to_be_bytes(), b"v").unwrap().version).collect();
+                assert!(w.remove(&7u32.to_be_bytes()).unwrap().existed);
+                w.get_with(&7u32.to_be_bytes(), |row| assert!(row.is_none()));
+                puts
+            })
+            .unwrap();
+        assert!(versions.iter().all(|version| *version == 1));
+        store.wait_durable(ticket).unwrap();
+        if store.durability() != Durability::None {
+            assert!(store.durable_epoch() >= ticket.epoch);
+        }
+
+        let keys: Vec<[u8; 4]> = (0..9000u32).map(u32::to_be_bytes).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+        let mut found = vec![None; keys.len()];
+        session.get_many(&keys, |i, row| found[i] = Some(row.is_some()));
+        assert!(found.iter().enumerate().all(|(i, there)| *there == Some(i < 1000 && i != 7)));
+        let mut order = Vec::new();
+        session.get_many_atomic(&keys[..20], |i, row| order.push((i, row.is_some())));
+        assert_eq!(order, (0..20).map(|i| (i, i != 7)).collect::<Vec<_>>());
+
+        let mut seen = 0;
+        session.scan((Unbounded, Unbounded), Direction::Forward, |_, row| {
+            assert_eq!(row.value(), Some(&b"v"[..]));
+            seen += 1;
+            if seen == 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!(seen, 100);
+
+        let ticket = session.put_all(&[(b"x", b"1"), (b"y", b"2")]).unwrap();
+        store.wait_durable(ticket).unwrap();
+        assert_eq!(store.get(b"y").unwrap().as_deref(), Some(&b"2"[..]));
+    });
+}
+
+#[test]
+fn an_update_may_keep_put_remove_or_fail() {
+    at_every_level(|store| {
+        let mut session = store.session();
+        let (done, _) = session
+            .write(|w| {
+                let absent = w.update::<Error>(b"k", |row, _| {
+                    assert!(row.is_none());
+                    Ok(Change::Remove)
+                });
+                assert!(matches!(absent, Ok(done) if !done.existed && !done.changed && done.version == 0));
+                w.update::<Error>(b"k", |_, rows| Ok(Change::Put(rows.value(&[b"a", b"b"])))).unwrap();
+                let failed = w.update(b"k", |_, _| Err(Error::NotAnInteger));
+                assert!(matches!(failed, Err(Error::NotAnInteger)));
+                let kept = w.update::<Error>(b"k", |row, _| {
+                    assert_eq!(row.unwrap().value(), Some(&b"ab"[..]));
+                    Ok(Change::Keep)
+                });
+                assert!(matches!(kept, Ok(done) if done.existed && !done.changed && done.version == 1));
+                w.update::<Error>(b"k", |_, _| Ok(Change::Remove)).unwrap()
+            })
+            .unwrap();
+        assert!(done.existed && done.changed && done.version == 2);
+        assert!(store.is_empty());
+    });
+}
+
+#[test]
+fn a_panic_in_a_scope_of_writes_leaves_a_working_store() {
+    at_every_level(|store| {
+        let mut session = store.session();
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = session.write(|w| {
+                w.put(b"before", b"1").unwrap();
+                panic!("the caller's own");
+            });
+        }));
+        assert!(caught.is_err());
+        assert!(store.get(b"before").unwrap().is_some());
+        store.put(b"after", b"1").unwrap();
+        store.flush().unwrap();
+    });
+}
+
+#[test]
+fn what_is_over_a_limit_is_refused_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut small = options(Durability::Buffered);
+    small.limits.value_bytes = 100;
+    small.limits.memory_bytes = Some(8 << 20);
+    let store = Store::open(folder.path(), small).unwrap();
+    let key = vec![1; 65_536];
+    assert!(matches!(store.put(&key, b""), Err(Error::KeyTooLong { len: 65_536, limit: 65_535 })));
+    assert!(matches!(store.remove(&key), Err(Error::KeyTooLong { .. })));
+    assert_eq!(store.get(&key).unwrap(), None);
+    store.put(&key[1..], b"just fits").unwrap();
+    assert!(matches!(store.put(b"k", &[0; 101]), Err(Error::ValueTooLong { len: 101, limit: 100 })));
+    store.put_columns(b"h", &[(b"a", &[0; 60])]).unwrap();
+    assert!(matches!(store.put_columns(b"h", &[(b"b", &[0; 60])]), Err(Error::ValueTooLong { .. })));
+    assert_eq!(store.get_columns(b"h", None).unwrap().len(), 1);
+
+    let refused = (0..1_000_000u32).find_map(|i| store.put(&i.to_be_bytes(), &[0; 100]).err());
+    let Some(Error::OverBudget { used, budget }) = refused else { panic!("{refused:?}") };
+    assert!(used >= budget);
+    assert!(store.get(&0u32.to_be_bytes()).unwrap().is_some(), "reads go on");
+    let gone = store.remove_range((Included(&[0]), Excluded(&[1]))).unwrap();
+    assert!(gone > 10_000, "removals go on over the budget; {gone}");
+    // Memory comes back when readers are gone: the next writes get in again.
+    let fits = (0..10_000).any(|_| store.put(b"again", b"1").is_ok());
+    assert!(fits, "{:?}", store.stats());
+}
+
+#[test]
+fn options_that_cannot_work_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = |change: &dyn Fn(&mut skein_store::StoreOptions)| {
+        let mut options = options(Durability::Buffered);
+        change(&mut options);
+        match Store::open(folder.path(), options) {
+            Err(Error::BadOption { name, .. }) => name,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(bad(&|o| o.limits.value_bytes = VALUE_BYTES_MAX + 1), "limits.value_bytes");
+    assert_eq!(bad(&|o| o.recovery_threads = 0), "recovery_threads");
+    assert_eq!(bad(&|o| o.checkpoint_threads = 0), "checkpoint_threads");
+    assert_eq!(bad(&|o| o.logs = 0), "logs");
+    assert_eq!(bad(&|o| o.segment_bytes = 1), "segment_bytes");
+    let error = "b-tree".parse::<IndexKind>().unwrap_err();
+    assert!(error.to_string().contains("b-tree") && error.to_string().contains("masstree"), "{error}");
+    assert_eq!("masstree".parse::<IndexKind>().unwrap().to_string(), "masstree");
+}
+
+#[test]
+fn a_closed_store_reads_and_does_not_write() {
+    for level in LEVELS {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path(), level);
+        let mut session = store.session();
+        store.put(b"k", b"v").unwrap();
+        store.close().unwrap();
+        assert!(matches!(store.close(), Err(Error::Closed)));
+        assert!(matches!(store.put(b"k", b"w"), Err(Error::Closed)));
+        assert!(matches!(session.write(|w| w.put(b"k", b"w").is_ok()), Err(Error::Closed)));
+        assert!(matches!(store.checkpoint(), Err(Error::Closed)));
+        assert_eq!(store.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+        // The folder is free again although handles are left.
+        let again = open(folder.path(), level);
+        assert_eq!(again.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    }
+}

@@ -1,0 +1,42 @@
+//! What the tests share.
+#![allow(dead_code)] // each test program uses its part of it
+
+use std::path::Path;
+
+use skein_store::{Durability, Store, StoreOptions};
+
+pub const LEVELS: [Durability; 3] = [Durability::None, Durability::Buffered, Durability::Sync];
+
+/// Options for small stores: no checkpoints by themselves, two logs, small segments.
+pub fn options(durability: Durability) -> StoreOptions {
+    StoreOptions {
+        durability,
+        logs: 2,
+        recovery_threads: 2,
+        checkpoint_threads: 2,
+        segment_bytes: 64 << 10,
+        checkpoint_log_bytes: None,
+        checkpoint_interval: None,
+        ..StoreOptions::default()
+    }
+}
+
+pub fn open(path: &Path, durability: Durability) -> Store {
+    Store::open(path, options(durability)).unwrap()
+}
+
+/// A small generator of numbers, the same ones for the same seed.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
