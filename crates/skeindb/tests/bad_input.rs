@@ -1,0 +1,192 @@
+//! What the command line refuses: one clear line each, a non-zero exit, and nothing lost.
+
+mod common;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+use common::{Server, assert_refused, run, run_with_input};
+use skeindb::client::Reply;
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("temporary paths are text")
+}
+
+#[test]
+fn wrong_command_lines() {
+    for (args, words) in [
+        (vec!["serve", "--nonsense"], vec!["--nonsense"]),
+        (vec!["serve", "--durability", "maybe"], vec!["maybe", "buffered"]),
+        (vec!["serve", "--index", "btree"], vec!["btree", "masstree"]),
+        (vec!["serve", "--workers", "0"], vec!["--workers", "0"]),
+        (vec!["serve", "--workers", "many"], vec!["--workers", "many"]),
+        (vec!["serve", "--log-segment-size", "3 apples"], vec!["--log-segment-size", "64m"]),
+        (vec!["load"], vec!["<FILE>"]),
+        (vec!["load", "x", "--format", "json"], vec!["json", "tsv"]),
+        (vec!["load", "x", "--to", "h:1", "--data", "d"], vec!["--to", "--data"]),
+        (vec!["fly"], vec!["fly"]),
+        (vec![], vec!["serve", "load", "dump", "check", "stats"]),
+    ] {
+        assert_refused(&run(&args), 2, &words);
+    }
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    for args in [vec!["--help"], vec!["serve", "--help"], vec!["load", "--help"], vec!["check", "--help"]] {
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(0));
+        let help = String::from_utf8_lossy(&output.stdout);
+        assert!(help.contains("Examples:"), "{args:?}: {help}");
+    }
+    let help = run(["--help"]).stdout;
+    assert!(String::from_utf8_lossy(&help).contains("Exit codes:"));
+}
+
+#[test]
+fn a_data_folder_that_is_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, b"precious").unwrap();
+    let server = Server::try_start(&file, &[]).expect_err("a file is no folder");
+    assert_refused(&server, 1, &[text(&file), "is a file"]);
+    for command in ["check", "stats --data", "dump --data"] {
+        let args = command.split(' ').chain([text(&file)]);
+        assert_refused(&run(args), 1, &[text(&file)]);
+    }
+    assert_refused(&run_with_input(["load", "-", "--data", text(&file)], b"k\n"), 1, &["is a file"]);
+    assert_eq!(fs::read(&file).unwrap(), b"precious");
+}
+
+#[test]
+fn a_data_folder_that_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    for command in ["check", "stats --data", "dump --data"] {
+        let args = command.split(' ').chain([text(&missing)]);
+        assert_refused(&run(args), 1, &[text(&missing), "does not exist"]);
+    }
+    assert!(!missing.exists(), "asking made it");
+}
+
+/// For root no permission is missing, but /proc takes no folders from anybody.
+#[test]
+fn a_data_folder_without_permission() {
+    let folder = tempfile::tempdir().unwrap();
+    let closed = folder.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    let mut permissions = fs::metadata(&closed).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&closed, permissions).unwrap();
+    let root = fs::write(closed.join("probe"), b"").is_ok();
+    let data = if root { Path::new("/proc/skein-data").to_owned() } else { closed.join("data") };
+    let server = Server::try_start(&data, &[]).expect_err("nothing can be made there");
+    assert_refused(&server, 1, &["cannot", text(&data)]);
+}
+
+#[test]
+fn a_port_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(["serve", "--listen", &address, "--data", text(folder.path())]);
+    assert_refused(&output, 1, &[&address, "in use", "--listen"]);
+}
+
+#[test]
+fn an_address_that_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    for address in ["nowhere", "127.0.0.1", "127.0.0.1:99999", "no.such.host.invalid:1"] {
+        let output = run(["serve", "--listen", address, "--data", text(folder.path())]);
+        let code = output.status.code().unwrap_or_default();
+        assert!(code == 1 || code == 2, "{address}: {code}");
+        assert_refused(&output, code, &[address]);
+    }
+}
+
+#[test]
+fn an_open_address_needs_a_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(["serve", "--listen", "0.0.0.0:0", "--data", text(folder.path())]);
+    let code = output.status.code().unwrap_or_default();
+    assert!(code == 1 || code == 2, "it exits with {code}");
+    assert_refused(&output, code, &["0.0.0.0:0", "--password-file"]);
+}
+
+#[test]
+fn passwords() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        text(&path).to_owned()
+    };
+    let (right, wrong, empty) = (file("right", b"secret\n"), file("wrong", b"guess\n"), file("empty", b"\n"));
+    let data = folder.path().join("data");
+    assert_refused(
+        &run(["serve", "--listen", "127.0.0.1:0", "--data", text(&data), "--password-file", &empty]),
+        1,
+        &[&empty, "empty"],
+    );
+    let server = Server::start(&data, &["--password-file", &right]);
+    let address = server.address.as_str();
+    assert_refused(&run(["dump", "--from", address]), 1, &["password", "--password-file"]);
+    assert_refused(&run(["stats", "--from", address, "--password-file", &wrong]), 1, &["refused the password"]);
+    let load = ["load", "-", "--to", address, "--password-file", &wrong];
+    assert_refused(&run_with_input(load, b"k\n"), 1, &["refused the password"]);
+    let load = ["load", "-", "--to", address, "--password-file", &right];
+    assert_eq!(run_with_input(load, b"k\n").status.code(), Some(0));
+    assert_refused(&run(["stats", "--from", address, "--password-file", "/nowhere"]), 1, &["/nowhere"]);
+    let refused = server.client().call(&[b"GET", b"k"]).unwrap();
+    assert!(refused.to_string().contains("NOAUTH"), "{refused}");
+    server.stop();
+}
+
+#[test]
+fn no_server_there() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    for command in ["dump --from", "stats --from"] {
+        let args = command.split(' ').chain([free.as_str()]);
+        assert_refused(&run(args), 1, &[&free, "skein serve"]);
+    }
+    assert_refused(&run_with_input(["load", "-", "--to", &free], b"k\n"), 1, &[&free, "skein serve"]);
+}
+
+#[test]
+fn files_that_cannot_be_read_or_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("data"), &[]);
+    let to = ["--to", server.address.as_str()];
+    assert_refused(&run(["load", "/nowhere/file"].into_iter().chain(to)), 1, &["/nowhere/file"]);
+    assert_refused(&run(["load", text(folder.path())].into_iter().chain(to)), 1, &["is a folder"]);
+    let output = run(["dump", "--from", &server.address, "-o", "/nowhere/file"]);
+    assert_refused(&output, 1, &["/nowhere/file"]);
+    server.stop();
+}
+
+/// The server dies under a load: the command says so and how far it came.
+#[test]
+fn a_server_that_goes_away() {
+    use std::io::Write;
+    use std::process::Stdio;
+
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]);
+    let mut load = common::skein(["load", "-", "--to", &server.address])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = load.stdin.take().unwrap();
+    let mut client = server.client();
+    input.write_all("key\n".repeat(10_000).as_bytes()).unwrap();
+    while client.call(&[b"GET", b"key"]).unwrap() == Reply::Null {}
+    server.kill();
+    // It may notice at any of these.
+    while input.write_all("key\n".repeat(10_000).as_bytes()).is_ok() {}
+    drop(input);
+    let output = load.wait_with_output().unwrap();
+    assert_refused(&output, 1, &["lost the connection", "records read", "loaded before"]);
+}

@@ -1,0 +1,132 @@
+//! `skein check`, and what a server does with a damaged folder: it never starts on it, and never changes it.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{Server, assert_refused, run, stdout_of};
+
+/// A folder in which a server wrote a checkpoint and, after it, a log, and ended without warning.
+fn folder_with_data() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
+    let mut client = server.client();
+    for part in ["in the checkpoint", "in the log"] {
+        for n in 0..200 {
+            let key = format!("{part} {n}");
+            client.call(&[b"SET", key.as_bytes(), b"a value that is easy to find"]).unwrap();
+        }
+        if part == "in the checkpoint" {
+            client.call(&[b"SAVE"]).unwrap();
+        }
+    }
+    server.kill();
+    folder
+}
+
+/// All files with their bytes.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(contents(&path));
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            files.insert(path, bytes);
+        }
+    }
+    files
+}
+
+/// Where `needle` is in a folder's files.
+fn find(folder: &Path, needle: &[u8]) -> (PathBuf, usize) {
+    contents(folder)
+        .into_iter()
+        .find_map(|(path, bytes)| {
+            let at = bytes.windows(needle.len()).position(|window| window == needle)?;
+            Some((path, at))
+        })
+        .expect("the key is on disk")
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_sound_folder_is_described_and_not_changed() {
+    let folder = folder_with_data();
+    let before = contents(folder.path());
+    let said = stdout_of(run([Path::new("check"), folder.path()]));
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("no damage"), "{said}");
+    assert!(contents(folder.path()) == before, "check changed the folder");
+}
+
+#[test]
+fn a_flipped_bit_is_damage_and_nothing_is_changed() {
+    for key in ["in the checkpoint 7", "in the log 7"] {
+        let folder = folder_with_data();
+        let (path, at) = find(folder.path(), key.as_bytes());
+        flip(&path, at);
+        let before = contents(folder.path());
+        let name = path.file_name().unwrap().to_str().unwrap();
+
+        let check = run([Path::new("check"), folder.path()]);
+        let said = [check.stdout, check.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(check.status.code(), Some(3), "{key}: {said}");
+        assert!(said.contains(name), "{key}: the file {name} is not named: {said}");
+
+        let server = Server::try_start(folder.path(), &[]).expect_err("no server starts on damage");
+        assert_refused(&server, 3, &[name, "damaged", "byte"]);
+        assert!(contents(folder.path()) == before, "{key}: a damaged folder was changed");
+    }
+}
+
+#[test]
+fn an_unknown_format_version_is_refused_and_kept() {
+    for key in ["in the checkpoint 7", "in the log 7"] {
+        let folder = folder_with_data();
+        let (path, _) = find(folder.path(), key.as_bytes());
+        let mut bytes = fs::read(&path).unwrap();
+        // Every file opens with eight bytes of magic and a four-byte version.
+        bytes[8..12].copy_from_slice(&99u32.to_le_bytes());
+        fs::write(&path, &bytes).unwrap();
+        let before = contents(folder.path());
+        let server = Server::try_start(folder.path(), &[]).expect_err("no server starts on what it does not know");
+        assert_refused(&server, 1, &["format version 99", path.file_name().unwrap().to_str().unwrap()]);
+        assert!(contents(folder.path()) == before, "{key}: a folder of an unknown format was changed");
+    }
+}
+
+/// A record that was being written when the power went is no damage: it is cut off, and that is said.
+#[test]
+fn a_torn_tail_is_cut_off() {
+    let folder = folder_with_data();
+    let (path, _) = find(folder.path(), b"in the log 7");
+    let mut bytes = fs::read(&path).unwrap();
+    let end = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+    // Half a record's worth of what looks like nothing.
+    bytes.truncate(end);
+    bytes.extend_from_slice(&[0xa5; 37]);
+    fs::write(&path, bytes).unwrap();
+    stdout_of(run([Path::new("check"), folder.path()]));
+    let server = Server::start(folder.path(), &[]);
+    let value = server.client().call(&[b"GET", b"in the log 199"]).unwrap();
+    assert_eq!(value.bytes(), Some(b"a value that is easy to find".as_slice()));
+    server.stop();
+}
+
+#[test]
+fn check_leaves_a_folder_alone_that_is_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]);
+    assert_refused(&run([Path::new("check"), folder.path()]), 1, &["in use"]);
+    server.stop();
+}

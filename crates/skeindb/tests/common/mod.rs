@@ -1,0 +1,240 @@
+//! What the end-to-end tests share: the real binary, on a free port, with a folder of its own.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use skeindb::client::{Client, Reply};
+
+/// How long anything may take before a test gives up. Far beyond what is needed, so that a busy machine
+/// does not fail it.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The `skein` command.
+pub fn skein<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skein"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command that ends by itself.
+pub fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Output {
+    skein(args).output().expect("skein runs")
+}
+
+/// Runs a command with `input` as its standard input.
+pub fn run_with_input<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input: &[u8]) -> Output {
+    let mut command = skein(args);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("skein runs");
+    let mut stdin = child.stdin.take().expect("standard input is a pipe");
+    thread::scope(|scope| {
+        // A command that fails early closes its end; what counts is what it says.
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output().expect("skein ends")
+    })
+}
+
+/// Standard output of a command that must succeed.
+pub fn stdout_of(output: Output) -> Vec<u8> {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
+    output.stdout
+}
+
+/// Checks that a command failed with `code` and one clear line that contains all of `words`.
+pub fn assert_refused(output: &Output, code: i32, words: &[&str]) {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "it says: {errors}");
+    assert!(!errors.contains("panicked"), "it panicked: {errors}");
+    let last = errors.lines().last().unwrap_or_default();
+    if code != 2 {
+        assert!(last.starts_with("skein: "), "the last line is not the reason: {errors}");
+    }
+    for word in words {
+        assert!(errors.contains(word), "{word:?} is not in: {errors}");
+    }
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// What it printed up to where it listens.
+    pub greeting: String,
+    /// Where it listens.
+    pub address: String,
+}
+
+impl Server {
+    /// Starts a server on a free port with its data in `folder`.
+    pub fn start(folder: &Path, options: &[&str]) -> Self {
+        Self::try_start(folder, options).expect("the server starts")
+    }
+
+    /// Starts a server, or gives what it said instead.
+    pub fn try_start(folder: &Path, options: &[&str]) -> Result<Self, Output> {
+        let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        command.arg(folder).args(options).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("skein runs");
+        let mut stdout = BufReader::new(child.stdout.take().expect("standard output is a pipe"));
+        let mut greeting = String::new();
+        let mut address = None;
+        // The last line of the greeting says how to connect.
+        while !greeting.contains("redis-cli") {
+            let mut line = String::new();
+            if stdout.read_line(&mut line).expect("the greeting is text") == 0 {
+                let mut output = child.wait_with_output().expect("the server ends");
+                output.stdout = greeting.into_bytes();
+                return Err(output);
+            }
+            if let Some((_, rest)) = line.split_once("listening on ") {
+                address = rest.split_whitespace().next().map(str::to_owned);
+            }
+            greeting.push_str(&line);
+        }
+        let address = address.expect("the greeting says where it listens");
+        Ok(Self { child, stdout, greeting, address })
+    }
+
+    /// A new connection.
+    pub fn client(&self) -> Client {
+        let client = Client::connect(&self.address).expect("the server accepts");
+        client.set_timeout(Some(PATIENCE)).expect("a timeout can be set");
+        client
+    }
+
+    /// Ends the server as a power cut of the process does.
+    pub fn kill(mut self) {
+        self.child.kill().expect("the server can be killed");
+        self.child.wait().expect("the server ends");
+    }
+
+    /// Sends a signal by name, as `kill` takes it.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &id]).status().expect("kill runs");
+        assert!(status.success());
+    }
+
+    /// Waits for the end; what it said after its greeting, and on standard error.
+    pub fn wait(mut self) -> (ExitStatus, String, String) {
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("the server can be waited for") {
+                break status;
+            }
+            if started.elapsed() > PATIENCE {
+                self.child.kill().expect("the server can be killed");
+                panic!("the server did not stop within {PATIENCE:?}");
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let (mut said, mut errors) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut said).expect("what it says is text");
+        if let Some(mut stderr) = self.child.stderr.take() {
+            stderr.read_to_string(&mut errors).expect("what it says is text");
+        }
+        (status, said, errors)
+    }
+
+    /// Stops the server as a service manager does, and checks that it went well.
+    pub fn stop(self) -> String {
+        self.signal("TERM");
+        let (status, said, errors) = self.wait();
+        assert!(status.success(), "{status}: {said}{errors}");
+        said
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A test that failed must not leave its server behind.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The real paths that the repository carries, in order.
+pub fn real_paths() -> (PathBuf, Vec<Vec<u8>>) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/debian-paths.txt");
+    let text = std::fs::read(&file).expect("the sample is there");
+    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
+    (file, lines)
+}
+
+/// A small generator of random numbers; the seed is printed by the tests that use it.
+#[derive(Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// From the environment's `SKEIN_SEED`, or from the clock.
+    pub fn seeded() -> Self {
+        let seed = std::env::var("SKEIN_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            now.map_or(1, |now| u64::from(now.subsec_nanos()) ^ now.as_secs())
+        });
+        eprintln!("SKEIN_SEED={seed} repeats the random choices of this run");
+        Self::new(seed)
+    }
+
+    /// From a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// Puts items in random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = usize::try_from(self.below(last as u64 + 1)).expect("an index fits");
+            items.swap(last, other);
+        }
+    }
+}
+
+/// All keys that have a value (not columns), in order, read over the network page by page.
+pub fn scan_values(client: &mut Client, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    const PAGE: usize = 1000;
+    let end = [prefix, b"\xff"].concat();
+    let max = [b"(", end.as_slice()].concat();
+    let mut min = [b"[", prefix].concat();
+    let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    loop {
+        let page = client
+            .call(&[b"SK.RANGE", &min, &max, b"LIMIT", PAGE.to_string().as_bytes()])
+            .expect("the server answers");
+        let mut items = page.into_array().expect("a list").into_iter();
+        let mut count = 0;
+        let mut last = None;
+        while let (Some(Reply::Bulk(key)), Some(value)) = (items.next(), items.next()) {
+            count += 1;
+            last = Some(key.clone());
+            if let Reply::Bulk(value) = value {
+                rows.push((key, value));
+            }
+        }
+        let (PAGE, Some(last)) = (count, last) else { return rows };
+        min = [b"(", last.as_slice()].concat();
+    }
+}

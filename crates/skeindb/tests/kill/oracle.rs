@@ -1,0 +1,163 @@
+//! What may be left after a kill, and what must be.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use skeindb::client::{Client, Reply};
+
+use crate::common::{Server, scan_values};
+use crate::writers::{Load, Progress, STEP_COMMANDS, group_keys};
+
+/// What the durability level promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// Everything acknowledged is there.
+    Acknowledged,
+    /// A prefix is there.
+    Prefix,
+}
+
+/// A round that was checked once; from then on it must stay as it is.
+#[derive(Debug)]
+pub struct Settled {
+    name: String,
+    hash: u64,
+    /// Steps of pipelined writers that survived.
+    pub steps: u64,
+}
+
+impl Settled {
+    /// Checks that the round is as it was.
+    pub fn check_again(&self, server: &Server) {
+        let hash = hash(&read(&mut server.client(), &self.name));
+        assert_eq!(hash, self.hash, "round {} changed after it had been recovered", self.name);
+    }
+}
+
+type Rows = BTreeMap<String, String>;
+
+/// All rows under a name; a row of columns reads as `x=1 y=1`.
+fn read(client: &mut Client, name: &str) -> Rows {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("we wrote text");
+    let mut rows: Rows =
+        scan_values(client, format!("{name}/").as_bytes()).into_iter().map(|(k, v)| (text(k), text(v))).collect();
+    for (key, columns) in scan_columns(client, name) {
+        rows.insert(key, columns);
+    }
+    rows
+}
+
+/// The rows of columns that the pipelined writers left.
+fn scan_columns(client: &mut Client, name: &str) -> Vec<(String, String)> {
+    (0..crate::writers::DEPTHS.len())
+        .filter_map(|writer| {
+            let key = format!("{name}/w{writer}/row");
+            let reply = client.call(&[b"HMGET", key.as_bytes(), b"x", b"y"]).expect("the server answers");
+            let show = |value: &Reply| String::from_utf8_lossy(value.bytes().unwrap_or(b"-")).into_owned();
+            let values = reply.into_array().expect("HMGET answers a list");
+            let both: Vec<String> = values.iter().map(show).collect();
+            (both != ["-", "-"]).then(|| (key, both.join(" ")))
+        })
+        .collect()
+}
+
+fn hash(rows: &Rows) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    rows.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Checks what is left of a round, right after the recovery that followed it.
+pub fn check(server: &Server, load: &Load, promise: Promise) -> Settled {
+    let rows = read(&mut server.client(), &load.name);
+    let mut steps = 0;
+    for (writer, &progress) in load.steps.iter().enumerate() {
+        steps += check_steps(&rows, &format!("{}/w{writer}", load.name), progress, promise);
+    }
+    let links = contiguous(&rows, &format!("{}/chain/", load.name));
+    check_bounds("links of the chain", links, load.chain, promise);
+    check_counter(&rows, load, promise);
+    check_group(&rows, &load.name);
+    Settled { name: load.name.clone(), hash: hash(&rows), steps }
+}
+
+/// A writer's commands, in the order in which it sent them, survive as a prefix. Returns its whole steps.
+fn check_steps(rows: &Rows, name: &str, progress: Progress, promise: Promise) -> u64 {
+    let number = |key: &str| -> u64 {
+        rows.get(&format!("{name}/{key}")).map_or(0, |value| value.parse().expect("we wrote numbers"))
+    };
+    let (group_a, group_b, group_c) = (number("a"), number("b"), number("c"));
+    assert!(group_a == group_b && group_b == group_c, "{name}: half an MSET: {group_a} {group_b} {group_c}");
+    let row = rows.get(&format!("{name}/row")).map_or("0 0", String::as_str);
+    let (x, y) = row.split_once(' ').expect("two columns");
+    assert_eq!(x, y, "{name}: half a put of columns");
+    let gone: Vec<u64> = numbers_under(rows, &format!("{name}/gone/"));
+    let (set, removed) = (gone.last().copied().unwrap_or(0), gone.first().copied().unwrap_or(0));
+    assert!(gone.len() <= 2 && set - removed <= 1, "{name}: removed keys are back: {gone:?}");
+    let reached =
+        [contiguous(rows, &format!("{name}/key/")), number("last"), group_a, x.parse().expect("a number")];
+    let reached = [&reached[..], &[number("count"), set, removed]].concat();
+    assert!(reached.is_sorted_by(|a, b| a >= b), "{name}: a hole in the order of the commands: {reached:?}");
+    let (most, least) = (reached[0], reached[reached.len() - 1]);
+    assert!(most - least <= 1, "{name}: a hole in the order of the steps: {reached:?}");
+    let commands: u64 = reached.iter().sum();
+    check_bounds(&format!("commands of {name}"), commands, progress, promise);
+    assert_eq!(reached.len() as u64, STEP_COMMANDS);
+    least
+}
+
+fn check_counter(rows: &Rows, load: &Load, promise: Promise) {
+    let name = &load.name;
+    let sum: u64 = rows.get(&format!("{name}/shared")).map_or(0, |sum| sum.parse().expect("a number"));
+    let total = load.counts.iter().fold(Progress::default(), |total, one| Progress {
+        sent: total.sent + one.sent,
+        acknowledged: total.acknowledged + one.acknowledged,
+    });
+    check_bounds("increments", sum, total, promise);
+    let mut seen = Vec::new();
+    for thread in 0..load.counts.len() {
+        let prefix = format!("{name}/seen{thread}/");
+        contiguous(rows, &prefix);
+        let sums: Vec<u64> =
+            under(rows, &prefix).map(|(_, value)| value.parse().expect("we wrote numbers")).collect();
+        assert!(sums.is_sorted_by(|a, b| a < b), "{prefix}: sums went back");
+        seen.extend(sums);
+    }
+    let count = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), count, "{name}: two increments gave the same sum");
+    assert!(seen.last().is_none_or(|&most| most <= sum), "{name}: a sum of {seen:?} survived, and {sum} did not");
+}
+
+fn check_group(rows: &Rows, name: &str) {
+    let values: Vec<_> = group_keys(name).iter().map(|key| rows.get(key)).collect();
+    assert!(values.iter().all(|value| *value == values[0]), "{name}: half a group: {values:?}");
+}
+
+/// Between what was acknowledged (if that is promised) and what was sent.
+fn check_bounds(what: &str, left: u64, progress: Progress, promise: Promise) {
+    let Progress { sent, acknowledged } = progress;
+    assert!(left <= sent, "{what}: {left} are there, {sent} were sent");
+    if promise == Promise::Acknowledged {
+        assert!(left >= acknowledged, "{what}: {acknowledged} were acknowledged, {left} are there");
+    }
+}
+
+/// The keys under a prefix end in 1, 2, 3, … without a hole; returns the last number.
+fn contiguous(rows: &Rows, prefix: &str) -> u64 {
+    let numbers = numbers_under(rows, prefix);
+    for (expected, &number) in (1..).zip(&numbers) {
+        assert_eq!(number, expected, "{prefix}: a hole before {number} of {}", numbers.len());
+    }
+    numbers.len() as u64
+}
+
+fn numbers_under(rows: &Rows, prefix: &str) -> Vec<u64> {
+    under(rows, prefix).map(|(key, _)| key[prefix.len()..].parse().expect("keys end in numbers")).collect()
+}
+
+fn under<'a>(rows: &'a Rows, prefix: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
+    let prefix = prefix.to_owned();
+    rows.range(prefix.clone()..).take_while(move |(key, _)| key.starts_with(&prefix))
+}

@@ -1,0 +1,216 @@
+//! The load: connections that write in known orders, and remember what was sent and what was acknowledged.
+
+use std::io;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use skeindb::client::{Client, Reply};
+
+use crate::common::{Random, Server};
+
+/// Commands of one step of a pipelined writer.
+pub const STEP_COMMANDS: u64 = 7;
+/// Pipelined writers and the steps that each sends at once.
+pub const DEPTHS: [u64; 3] = [1, 8, 64];
+/// Connections that the chain goes round.
+const CHAIN_CONNECTIONS: usize = 4;
+/// Threads that add to the shared counter.
+pub const COUNTERS: usize = 2;
+/// Threads that write the same group of keys.
+const GROUP_WRITERS: usize = 2;
+/// A writer stops at so many steps, so that checking a round stays quick.
+const MAX_STEPS: u64 = 4000;
+
+/// Sent and acknowledged, in commands or in links, as each writer says.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    pub sent: u64,
+    pub acknowledged: u64,
+}
+
+/// What a round sent and what was acknowledged.
+#[derive(Debug)]
+pub struct Load {
+    /// The prefix of all keys of the round.
+    pub name: String,
+    /// The pipelined writers, in commands.
+    pub steps: Vec<Progress>,
+    /// The chain, in links.
+    pub chain: Progress,
+    /// The threads that count, in increments.
+    pub counts: Vec<Progress>,
+}
+
+/// A round that is going on.
+#[derive(Debug)]
+pub struct Running {
+    name: String,
+    steps: Vec<JoinHandle<Progress>>,
+    chain: JoinHandle<Progress>,
+    counts: Vec<JoinHandle<Progress>>,
+    others: Vec<JoinHandle<()>>,
+}
+
+impl Running {
+    /// Waits until all have noticed that the server is gone.
+    pub fn join(self) -> Load {
+        let all = |threads: Vec<JoinHandle<Progress>>| threads.into_iter().map(join).collect();
+        self.others.into_iter().for_each(join);
+        Load { name: self.name, steps: all(self.steps), chain: join(self.chain), counts: all(self.counts) }
+    }
+}
+
+fn join<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Names of the keys that the group writers set together.
+pub fn group_keys(name: &str) -> Vec<String> {
+    (0..5).map(|at| format!("{name}/group/{at}")).collect()
+}
+
+/// Starts the load of a round.
+pub fn start(server: &Server, round: usize, seed: u64) -> Running {
+    let name = format!("r{round:05}");
+    let mut random = Random::new(seed);
+    let steps = DEPTHS
+        .iter()
+        .enumerate()
+        .map(|(writer, &depth)| {
+            let (client, name) = (server.client(), format!("{name}/w{writer}"));
+            thread::spawn(move || write_steps(client, &name, depth))
+        })
+        .collect();
+    let clients = (0..CHAIN_CONNECTIONS).map(|_| server.client()).collect();
+    let chain_name = name.clone();
+    let chain = thread::spawn(move || write_chain(clients, &chain_name));
+    let counts = (0..COUNTERS)
+        .map(|thread| {
+            let (client, name) = (server.client(), name.clone());
+            thread::spawn(move || count(client, &name, thread))
+        })
+        .collect();
+    let mut others = Vec::new();
+    for thread in 0..GROUP_WRITERS {
+        let (client, name) = (server.client(), name.clone());
+        others.push(thread::spawn(move || write_groups(client, &name, thread)));
+    }
+    let (client, reader_name) = (server.client(), name.clone());
+    others.push(thread::spawn(move || read_groups(client, &reader_name)));
+    let client = server.client();
+    others.push(thread::spawn(move || checkpoint(client, &mut random)));
+    Running { name, steps, chain, counts, others }
+}
+
+/// The commands of step `step`, in order. `oracle` knows what each leaves behind.
+fn step_commands(name: &str, step: u64) -> [Vec<String>; STEP_COMMANDS as usize] {
+    let n = step.to_string();
+    let command = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    [
+        command(&["SET", &format!("{name}/key/{step:010}"), &n]),
+        command(&["SET", &format!("{name}/last"), &n]),
+        command(&["MSET", &format!("{name}/a"), &n, &format!("{name}/b"), &n, &format!("{name}/c"), &n]),
+        command(&["HSET", &format!("{name}/row"), "x", &n, "y", &n]),
+        command(&["INCR", &format!("{name}/count")]),
+        command(&["SET", &format!("{name}/gone/{step:010}"), &n]),
+        command(&["DEL", &format!("{name}/gone/{:010}", step - 1)]),
+    ]
+}
+
+fn write_steps(client: Client, name: &str, depth: u64) -> Progress {
+    let (mut sender, mut receiver) = client.split();
+    let mut progress = Progress::default();
+    for first in (1..MAX_STEPS).step_by(depth as usize) {
+        for step in first..first + depth {
+            step_commands(name, step).iter().for_each(|command| sender.push(command));
+        }
+        // Counted as sent before sending: some of it may arrive although sending failed.
+        progress.sent += depth * STEP_COMMANDS;
+        if sender.flush().is_err() {
+            break;
+        }
+        while progress.acknowledged < progress.sent {
+            match receiver.read() {
+                Ok(reply) => assert_done(&reply),
+                Err(_) => return progress,
+            }
+            progress.acknowledged += 1;
+        }
+    }
+    progress
+}
+
+/// Link n goes to another connection than link n - 1, once that one is acknowledged.
+fn write_chain(mut clients: Vec<Client>, name: &str) -> Progress {
+    let mut progress = Progress::default();
+    while progress.sent < MAX_STEPS {
+        progress.sent += 1;
+        let (link, connections) = (progress.sent, clients.len() as u64);
+        let client = &mut clients[(link % connections) as usize];
+        let (key, value) = (format!("{name}/chain/{link:010}"), link.to_string());
+        match client.call(&[b"SET", key.as_bytes(), value.as_bytes()]) {
+            Ok(reply) => assert_done(&reply),
+            Err(_) => break,
+        }
+        progress.acknowledged += 1;
+    }
+    progress
+}
+
+/// Adds to a counter that others add to as well, and writes down what it saw.
+fn count(mut client: Client, name: &str, thread: usize) -> Progress {
+    let mut progress = Progress::default();
+    let mut once = |progress: &mut Progress| -> io::Result<()> {
+        progress.sent += 1;
+        let sum = match client.call(&[b"INCR", format!("{name}/shared").as_bytes()])? {
+            Reply::Integer(sum) => sum.to_string(),
+            other => panic!("INCR answers {other}"),
+        };
+        progress.acknowledged += 1;
+        let key = format!("{name}/seen{thread}/{:010}", progress.sent);
+        assert_done(&client.call(&[b"SET", key.as_bytes(), sum.as_bytes()])?);
+        Ok(())
+    };
+    while progress.sent < MAX_STEPS && once(&mut progress).is_ok() {}
+    progress
+}
+
+fn write_groups(mut client: Client, name: &str, thread: usize) {
+    let keys = group_keys(name);
+    for n in 0..MAX_STEPS {
+        let value = format!("{thread}:{n}");
+        let mut command: Vec<&[u8]> = vec![b"MSET"];
+        for key in &keys {
+            command.extend([key.as_bytes(), value.as_bytes()]);
+        }
+        match client.call(&command) {
+            Ok(reply) => assert_done(&reply),
+            Err(_) => return,
+        }
+    }
+}
+
+/// Nobody ever sees half of a group.
+fn read_groups(mut client: Client, name: &str) {
+    let keys = group_keys(name);
+    let mut command: Vec<&[u8]> = vec![b"MGET"];
+    command.extend(keys.iter().map(String::as_bytes));
+    while let Ok(reply) = client.call(&command) {
+        let values = reply.into_array().expect("MGET answers a list");
+        assert!(values.iter().all(|value| *value == values[0]), "half a group is visible: {values:?}");
+    }
+}
+
+fn checkpoint(mut client: Client, random: &mut Random) {
+    loop {
+        thread::sleep(Duration::from_millis(random.below(80)));
+        // An error is fine here: one may be running.
+        if client.call(&[b"BGSAVE"]).is_err() {
+            return;
+        }
+    }
+}
+
+fn assert_done(reply: &Reply) {
+    assert!(!matches!(reply, Reply::Error(_)), "the server answers {reply}");
+}

@@ -1,0 +1,121 @@
+//! Stopping and starting again: nothing is lost, at any level.
+
+mod common;
+
+use std::thread;
+use std::time::Duration;
+
+use common::{Server, assert_refused, scan_values};
+use skeindb::client::Reply;
+
+const LEVELS: [&str; 3] = ["none", "buffered", "sync"];
+
+#[test]
+fn a_clean_stop_loses_nothing_at_any_level() {
+    for level in LEVELS {
+        for signal in ["TERM", "INT"] {
+            let folder = tempfile::tempdir().unwrap();
+            let server = Server::start(folder.path(), &["--durability", level]);
+            let mut client = server.client();
+            for n in 0..500 {
+                let key = format!("k{n:03}");
+                assert_eq!(client.call(&[b"SET", key.as_bytes(), b"old"]).unwrap(), Reply::ok());
+            }
+            client.call(&[b"SET", b"k000", b"new"]).unwrap();
+            client.call(&[b"DEL", b"k001"]).unwrap();
+            client.call(&[b"HSET", b"row", b"a", b"1", b"b", b"2"]).unwrap();
+            let before = scan_values(&mut client, b"");
+            server.signal(signal);
+            let (status, said, errors) = server.wait();
+            assert!(status.success(), "{level} {signal}: {said}{errors}");
+            assert!(said.contains("stopped"), "{level} {signal}: it does not say what it did: {said}");
+
+            let server = Server::start(folder.path(), &["--durability", level]);
+            let mut client = server.client();
+            assert_eq!(scan_values(&mut client, b""), before, "{level} {signal}");
+            let row = client.call(&[b"HGETALL", b"row"]).unwrap().into_array().expect("a list");
+            assert_eq!(row.len(), 4, "{level} {signal}");
+            server.stop();
+        }
+    }
+}
+
+/// A level may change from one run to the next.
+#[test]
+fn levels_may_follow_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut expected = Vec::new();
+    for (run, level) in LEVELS.iter().cycle().take(7).enumerate() {
+        let server = Server::start(folder.path(), &["--durability", level]);
+        let mut client = server.client();
+        assert_eq!(scan_values(&mut client, b"run"), expected, "before run {run} at {level}");
+        let (key, value) = (format!("run{run}").into_bytes(), level.as_bytes().to_vec());
+        assert_eq!(client.call(&[b"SET", &key, &value]).unwrap(), Reply::ok());
+        expected.push((key, value));
+        server.stop();
+    }
+}
+
+/// What the server has read when it is told to stop, it does and answers: the answers and the data agree.
+#[test]
+fn a_stop_answers_what_was_read() {
+    for level in LEVELS {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start(folder.path(), &["--durability", level]);
+        let (mut sender, mut receiver) = server.client().split();
+        let writing = thread::spawn(move || {
+            for n in 0..1_000_000u64 {
+                sender.push(&["INCR", "count"]);
+                if n % 100 == 0 && sender.flush().is_err() {
+                    return;
+                }
+            }
+        });
+        let reading = thread::spawn(move || {
+            let mut answered = 0;
+            while let Ok(Reply::Integer(count)) = receiver.read() {
+                assert_eq!(count, answered + 1);
+                answered = count;
+            }
+            answered
+        });
+        thread::sleep(Duration::from_millis(100));
+        server.stop();
+        let answered = reading.join().unwrap();
+        writing.join().unwrap();
+        assert!(answered > 0, "{level}: nothing was answered");
+
+        let server = Server::start(folder.path(), &["--durability", level]);
+        let kept = server.client().call(&[b"GET", b"count"]).unwrap();
+        assert_eq!(kept, Reply::Bulk(answered.to_string().into_bytes()), "{level}");
+        server.stop();
+    }
+}
+
+#[test]
+fn a_second_process_is_refused_and_the_first_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]);
+    let mut client = server.client();
+    assert_eq!(client.call(&[b"SET", b"k", b"v"]).unwrap(), Reply::ok());
+    let second = Server::try_start(folder.path(), &[]).expect_err("the folder is in use");
+    assert_refused(&second, 1, &[folder.path().to_str().unwrap(), "in use"]);
+    assert_eq!(client.call(&[b"GET", b"k"]).unwrap(), Reply::Bulk(b"v".to_vec()));
+    server.kill();
+    // A process that died holds nothing.
+    Server::start(folder.path(), &[]).stop();
+}
+
+#[test]
+fn shutdown_stops_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--durability", "buffered"]);
+    let mut client = server.client();
+    assert_eq!(client.call(&[b"SET", b"k", b"v"]).unwrap(), Reply::ok());
+    assert!(client.call(&[b"SHUTDOWN"]).is_err(), "SHUTDOWN answers nothing and closes");
+    let (status, ..) = server.wait();
+    assert!(status.success());
+    let server = Server::start(folder.path(), &[]);
+    assert_eq!(server.client().call(&[b"GET", b"k"]).unwrap(), Reply::Bulk(b"v".to_vec()));
+    server.stop();
+}
