@@ -60,8 +60,9 @@
 
 pub use skein_index as index;
 pub use skein_store::{
-    Batch, Change, CheckpointReport, CloseReport, Columns, Direction, Durability, Entry, Error, IndexKind, Limits,
-    RecoveryReport, Result, Row, RowRef, Session, Store, StoreOptions, StoreStats, Ticket, Updated, Writer,
+    Batch, Change, CheckpointReport, CloseReport, Columns, Direction, Durability, Entry, Error, IndexKind,
+    Limits, RecoveryReport, Result, Row, RowRef, Session, Store, StoreOptions, StoreStats, Ticket, Updated,
+    Writer,
 };
 
 pub mod client;

@@ -43,6 +43,7 @@ struct Cli {
 enum Command {
     Load(commands::load::Args),
     Dump(commands::dump::Args),
+    Check(commands::check::Args),
     Stats(commands::stats::Args),
 }
 
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Load(args) => commands::load::run(args),
         Command::Dump(args) => commands::dump::run(args),
+        Command::Check(args) => commands::check::run(args),
         Command::Stats(args) => commands::stats::run(args),
     };
     match result {

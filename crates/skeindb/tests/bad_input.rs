@@ -132,7 +132,11 @@ fn passwords() {
     let server = Server::start(&data, &["--password-file", &right]);
     let address = server.address.as_str();
     assert_refused(&run(["dump", "--from", address]), 1, &["password", "--password-file"]);
-    assert_refused(&run(["stats", "--from", address, "--password-file", &wrong]), 1, &["refused the password"]);
+    assert_refused(
+        &run(["stats", "--from", address, "--password-file", &wrong]),
+        1,
+        &["refused the password"],
+    );
     let load = ["load", "-", "--to", address, "--password-file", &wrong];
     assert_refused(&run_with_input(load, b"k\n"), 1, &["refused the password"]);
     let load = ["load", "-", "--to", address, "--password-file", &right];

@@ -99,7 +99,8 @@ fn an_unknown_format_version_is_refused_and_kept() {
         bytes[8..12].copy_from_slice(&99u32.to_le_bytes());
         fs::write(&path, &bytes).unwrap();
         let before = contents(folder.path());
-        let server = Server::try_start(folder.path(), &[]).expect_err("no server starts on what it does not know");
+        let server =
+            Server::try_start(folder.path(), &[]).expect_err("no server starts on what it does not know");
         assert_refused(&server, 1, &["format version 99", path.file_name().unwrap().to_str().unwrap()]);
         assert!(contents(folder.path()) == before, "{key}: a folder of an unknown format was changed");
     }

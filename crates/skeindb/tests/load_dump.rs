@@ -98,10 +98,10 @@ fn of_two_records_of_a_key_the_last_wins() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let data = data.to_str().unwrap();
-    let text: String = (0..5000).map(|n| format!("{}\t{n}\n", n % 10)).collect();
+    let text: String = (0..5000).map(|n| format!("{}\t{n}\n", n % 10)).collect::<Vec<_>>().concat();
     let load = ["load", "-", "--format", "tsv", "--batch", "3", "--data", data];
     stdout_of(run_with_input(load, text.as_bytes()));
-    let expected: String = (0..10).map(|key| format!("{key}\t{}\n", 4990 + key)).collect();
+    let expected: String = (0..10).map(|key| format!("{key}\t{}\n", 4990 + key)).collect::<Vec<_>>().concat();
     assert_eq!(String::from_utf8(stdout_of(run(["dump", "--data", data]))).unwrap(), expected);
 }
 
@@ -123,7 +123,9 @@ fn bad_lines_are_named_and_the_others_are_loaded() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(4), "{target}: {errors}");
         assert!(output.stdout.starts_with(b"5 records read, 2 loaded, 3 refused"), "{target}");
-        for reason in ["line 2: a key without a value", "line 4: unknown escape \\x", "line 3: ", "65536", "65535"] {
+        for reason in
+            ["line 2: a key without a value", "line 4: unknown escape \\x", "line 3: ", "65536", "65535"]
+        {
             assert!(errors.contains(reason), "{target}: {reason:?} is not in: {errors}");
         }
     }
@@ -159,7 +161,8 @@ fn lines_cannot_hold_newlines_and_dump_says_so() {
 fn large_values_pass_both_ways() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &[]);
-    let text: String = (0..40).map(|n| format!("k{n:02}\t{}\n", "v".repeat(200_000 + n))).collect();
+    let text: String =
+        (0..40).map(|n| format!("k{n:02}\t{}\n", "v".repeat(200_000 + n))).collect::<Vec<_>>().concat();
     stdout_of(run_with_input(["load", "-", "--format", "tsv", "--to", &server.address], text.as_bytes()));
     assert!(stdout_of(run(["dump", "--from", &server.address])) == text.as_bytes(), "the values changed");
     server.stop();

@@ -79,7 +79,8 @@ fn real_paths_straight_into_a_folder() {
 
     let dumped = stdout_of(run(["dump", "--data", data, "--format", "lines"]));
     assert!(dumped == std::fs::read(&file).unwrap(), "the dump is not the file");
-    let some = stdout_of(run(["dump", "--data", data, "--format", "lines", "--prefix", "bin/", "--limit", "3"]));
+    let some =
+        stdout_of(run(["dump", "--data", data, "--format", "lines", "--prefix", "bin/", "--limit", "3"]));
     let expected: Vec<_> = sorted.iter().filter(|key| key.starts_with(b"bin/")).take(3).cloned().collect();
     assert_eq!(some, [expected.join(&b'\n'), b"\n".to_vec()].concat());
 

@@ -13,7 +13,7 @@ use skeindb::client::{Client, Reply};
 
 /// How long anything may take before a test gives up. Far beyond what is needed, so that a busy machine
 /// does not fail it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The `skein` command.
 pub fn skein<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
@@ -30,8 +30,12 @@ pub fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Output {
 /// Runs a command with `input` as its standard input.
 pub fn run_with_input<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input: &[u8]) -> Output {
     let mut command = skein(args);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("skein runs");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("skein runs");
     let mut stdin = child.stdin.take().expect("standard input is a pipe");
     thread::scope(|scope| {
         // A command that fails early closes its end; what counts is what it says.
@@ -165,7 +169,8 @@ impl Drop for Server {
 pub fn real_paths() -> (PathBuf, Vec<Vec<u8>>) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/debian-paths.txt");
     let text = std::fs::read(&file).expect("the sample is there");
-    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
+    let lines =
+        text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
     (file, lines)
 }
 

@@ -43,7 +43,9 @@ fn kill_rounds(level: &str, promise: Promise) {
             settled[old].check_again(&server);
         }
         if Instant::now() > ends {
-            settled.iter().for_each(|round| round.check_again(&server));
+            for round in &settled {
+                round.check_again(&server);
+            }
             break;
         }
         let load = writers::start(&server, settled.len(), random.next());

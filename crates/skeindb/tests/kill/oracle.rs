@@ -39,8 +39,10 @@ type Rows = BTreeMap<String, String>;
 /// All rows under a name; a row of columns reads as `x=1 y=1`.
 fn read(client: &mut Client, name: &str) -> Rows {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("we wrote text");
-    let mut rows: Rows =
-        scan_values(client, format!("{name}/").as_bytes()).into_iter().map(|(k, v)| (text(k), text(v))).collect();
+    let mut rows: Rows = scan_values(client, format!("{name}/").as_bytes())
+        .into_iter()
+        .map(|(k, v)| (text(k), text(v)))
+        .collect();
     for (key, columns) in scan_columns(client, name) {
         rows.insert(key, columns);
     }
@@ -127,7 +129,10 @@ fn check_counter(rows: &Rows, load: &Load, promise: Promise) {
     seen.sort_unstable();
     seen.dedup();
     assert_eq!(seen.len(), count, "{name}: two increments gave the same sum");
-    assert!(seen.last().is_none_or(|&most| most <= sum), "{name}: a sum of {seen:?} survived, and {sum} did not");
+    assert!(
+        seen.last().is_none_or(|&most| most <= sum),
+        "{name}: a sum of {seen:?} survived, and {sum} did not"
+    );
 }
 
 fn check_group(rows: &Rows, name: &str) {

@@ -122,7 +122,9 @@ fn write_steps(client: Client, name: &str, depth: u64) -> Progress {
     let mut progress = Progress::default();
     for first in (1..MAX_STEPS).step_by(depth as usize) {
         for step in first..first + depth {
-            step_commands(name, step).iter().for_each(|command| sender.push(command));
+            for command in step_commands(name, step) {
+                sender.push(&command);
+            }
         }
         // Counted as sent before sending: some of it may arrive although sending failed.
         progress.sent += depth * STEP_COMMANDS;

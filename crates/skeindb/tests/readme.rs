@@ -1,0 +1,73 @@
+//! The README's session, word for word: what it shows is what the server answers.
+
+mod common;
+
+use common::Server;
+
+const PROMPT: &str = "127.0.0.1:6380> ";
+
+/// The session's commands, each with the lines that follow it.
+fn session() -> Vec<(String, String)> {
+    let readme = include_str!("../../../README.md");
+    let mut session: Vec<(String, String)> = Vec::new();
+    let mut inside = false;
+    for line in readme.lines() {
+        if let Some(command) = line.strip_prefix(PROMPT) {
+            inside = true;
+            session.push((command.to_owned(), String::new()));
+        } else if line.starts_with("```") {
+            inside = false;
+        } else if inside {
+            let (_, reply) = session.last_mut().expect("a command came first");
+            if !reply.is_empty() {
+                reply.push('\n');
+            }
+            reply.push_str(line);
+        }
+    }
+    session
+}
+
+/// Words of a command, with double quotes as `redis-cli` takes them.
+fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = command.trim_start();
+    while !rest.is_empty() {
+        let (word, after) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').expect("the quote closes"),
+            None => rest.split_once(' ').unwrap_or((rest, "")),
+        };
+        words.push(word.to_owned());
+        rest = after.trim_start();
+    }
+    words
+}
+
+#[test]
+fn the_readme_session_is_what_the_server_answers() {
+    let session = session();
+    assert!(session.len() > 10, "the README's session was not found");
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]);
+    let mut client = server.client();
+    for (command, expected) in session {
+        let words = words(&command);
+        let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+        let reply = client.call(&words).unwrap();
+        assert_eq!(reply.to_string(), expected, "the README shows something else for: {command}");
+    }
+    server.stop();
+}
+
+/// The first command of the README is the one that serves, and the options it names exist.
+#[test]
+fn the_readme_names_what_exists() {
+    let readme = include_str!("../../../README.md");
+    assert!(readme.contains("\ncargo run --release -- serve\n"));
+    assert!(readme.contains("\ncargo test --workspace\n"));
+    let help = String::from_utf8(common::run(["--help"]).stdout).unwrap();
+    for command in ["serve", "load", "dump", "check", "stats"] {
+        assert!(readme.contains(&format!("`skein {command}")), "{command} is missing in the README");
+        assert!(help.contains(command), "{command} is missing in --help");
+    }
+}
