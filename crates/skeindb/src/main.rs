@@ -72,6 +72,8 @@ impl From<LogLevel> for LevelFilter {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    #[cfg(feature = "planted-bugs")]
+    plant_bug();
     tracing_subscriber::fmt()
         .with_max_level(LevelFilter::from(cli.log_level))
         .with_writer(std::io::stderr)
@@ -90,6 +92,20 @@ fn main() -> ExitCode {
             exit.into()
         }
     }
+}
+
+/// Switches on the mistake that `SKEIN_PLANTED_BUG` names, so that `.ci/planted` can show that the tests notice it.
+#[cfg(feature = "planted-bugs")]
+fn plant_bug() {
+    use skein_log::planted::{Bug, set};
+
+    let Ok(name) = std::env::var("SKEIN_PLANTED_BUG") else { return };
+    match name.as_str() {
+        "early-acknowledgement" => set(Bug::EarlyAcknowledgement, true),
+        "skipped-crc" => set(Bug::SkippedCrc, true),
+        _ => panic!("SKEIN_PLANTED_BUG={name}: there is no such bug"),
+    }
+    eprintln!("skein: WRONG ON PURPOSE: {name}");
 }
 
 #[cfg(test)]

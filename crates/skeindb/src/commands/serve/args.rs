@@ -1,0 +1,174 @@
+//! The arguments of `skein serve`, and what they become.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use skein_server::ServerOptions;
+use skein_store::{IndexKind, Limits, StoreOptions};
+
+use crate::exit::Failure;
+use crate::target::{self, DEFAULT_ADDRESS, DurabilityArg};
+use crate::units::{parse_duration, parse_size};
+
+const EXAMPLES: &str = "\
+Examples:
+  skein serve                                             ./skein-data on 127.0.0.1:6380
+  skein serve --data /srv/geese --durability sync         nothing acknowledged is ever lost
+  skein serve --listen 0.0.0.0:6380 --password-file pw    for other machines; they need the password
+  skein serve --log-dir /disk1/log --log-dir /disk2/log   logs on two devices
+
+Durability:
+  none      nothing is logged; a clean stop, SAVE and BGSAVE write everything
+  buffered  on disk within 200 ms; a crash may lose that much, and what survives is a prefix with no holes
+  sync      on disk before the reply
+
+Sizes take k, m, g, t (powers of 1024); times take ms, s, m, h.
+SIGTERM, Ctrl-C and the command SHUTDOWN stop the server cleanly: it answers what it has read and loses nothing. A second
+signal ends it at once, as a crash would.";
+
+/// Serve a data folder to Redis clients.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS)]
+    pub listen: String,
+    /// The data folder; it is made if it is not there.
+    #[arg(long, value_name = "DIR", default_value = "./skein-data")]
+    pub data: PathBuf,
+    /// Worker threads, each with a log of its own [default: one per core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub workers: Option<u16>,
+    /// What an acknowledged write promises.
+    #[arg(long, value_enum, default_value = "buffered")]
+    pub durability: DurabilityArg,
+    /// The index that holds the rows: masstree.
+    #[arg(long, value_name = "NAME", default_value = "masstree")]
+    pub index: IndexKind,
+    /// A file with the password that clients must give.
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+    /// A folder for logs, in place of the data folder; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub log_dir: Vec<PathBuf>,
+    #[command(flatten)]
+    storage: StorageArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+/// Logs and checkpoints.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Logs and checkpoints")]
+struct StorageArgs {
+    /// Size of a log segment.
+    #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = parse_size)]
+    log_segment_size: u64,
+    /// Write a checkpoint when the logs have grown by so much; 0 for never.
+    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
+    checkpoint_log_size: u64,
+    /// Write a checkpoint so long after the last one, if anything was written; 0 for never.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
+    checkpoint_interval: Duration,
+    /// Threads that write a checkpoint while requests run [default: one per two cores].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    checkpoint_threads: Option<u16>,
+}
+
+/// Bounds on what clients can make grow.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitArgs {
+    /// The longest value; all columns of a row together [default: 512m less one byte, which is also the most].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_value: Option<u64>,
+    /// Memory past which writes that add are refused [default: none].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
+    /// Connections at a time.
+    #[arg(long, value_name = "N", default_value = "10000")]
+    max_clients: usize,
+    /// The longest request.
+    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
+    max_request: u64,
+    /// The longest argument of a request, so the longest key or value that can be sent.
+    #[arg(long, value_name = "SIZE", default_value = "512m", value_parser = parse_size)]
+    max_argument: u64,
+    /// The most arguments of a request.
+    #[arg(long, value_name = "N", default_value = "1048576")]
+    max_arguments: usize,
+    /// Requests of one connection that run as one batch.
+    #[arg(long, value_name = "N", default_value = "1024")]
+    max_pipeline: usize,
+    /// Replies that may wait for a slow client before nothing more of it is read.
+    #[arg(long, value_name = "SIZE", default_value = "1m", value_parser = parse_size)]
+    max_output: u64,
+    /// The longest reply of many keys.
+    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
+    max_reply: u64,
+    /// Positions of SCAN that are kept for all clients together; the oldest goes first.
+    #[arg(long, value_name = "N", default_value = "16384")]
+    max_scan_cursors: usize,
+    /// How long a stop waits for clients to take their replies.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    stop_timeout: Duration,
+}
+
+impl Args {
+    /// How the store is to be opened.
+    pub fn store_options(&self) -> StoreOptions {
+        let defaults = StoreOptions::default();
+        let storage = &self.storage;
+        StoreOptions {
+            durability: self.durability.into(),
+            index: self.index,
+            logs: self.server_workers(),
+            log_folders: self.log_dir.clone(),
+            segment_bytes: storage.log_segment_size,
+            checkpoint_log_bytes: Some(storage.checkpoint_log_size).filter(|&size| size > 0),
+            checkpoint_interval: Some(storage.checkpoint_interval).filter(|time| !time.is_zero()),
+            checkpoint_threads: storage.checkpoint_threads.map_or(defaults.checkpoint_threads, usize::from),
+            limits: Limits {
+                value_bytes: self.limits.max_value.map_or(defaults.limits.value_bytes, saturate),
+                memory_bytes: self.limits.max_memory.map(saturate),
+            },
+            ..defaults
+        }
+    }
+
+    /// How the server is to run.
+    pub fn server_options(&self) -> Result<ServerOptions, Failure> {
+        let limits = &self.limits;
+        Ok(ServerOptions {
+            listen: resolve(&self.listen)?,
+            password: self.password_file.as_deref().map(target::read_password).transpose()?,
+            workers: self.server_workers(),
+            clients_max: limits.max_clients,
+            request_bytes_max: saturate(limits.max_request),
+            arg_bytes_max: saturate(limits.max_argument),
+            args_max: limits.max_arguments,
+            pipeline_max: limits.max_pipeline,
+            output_bytes_max: saturate(limits.max_output),
+            reply_bytes_max: saturate(limits.max_reply),
+            scan_cursors_max: limits.max_scan_cursors,
+            stop_timeout: limits.stop_timeout,
+        })
+    }
+
+    fn server_workers(&self) -> usize {
+        self.workers.map_or_else(|| ServerOptions::default().workers, usize::from)
+    }
+}
+
+fn resolve(listen: &str) -> Result<SocketAddr, Failure> {
+    let mut addresses = listen.to_socket_addrs().map_err(|error| {
+        Failure::new(format!("cannot listen on {listen}: {error}; write HOST:PORT, as in {DEFAULT_ADDRESS}"))
+    })?;
+    addresses.next().ok_or_else(|| Failure::new(format!("cannot listen on {listen}: the name has no address")))
+}
+
+/// A size that this machine cannot address is as good as none.
+fn saturate(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}
