@@ -41,6 +41,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Serve(commands::serve::Args),
     Load(commands::load::Args),
     Dump(commands::dump::Args),
     Check(commands::check::Args),
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         .with_target(false)
         .init();
     let result = match &cli.command {
+        Command::Serve(args) => commands::serve::run(args),
         Command::Load(args) => commands::load::run(args),
         Command::Dump(args) => commands::dump::run(args),
         Command::Check(args) => commands::check::run(args),

@@ -67,6 +67,11 @@ impl Printer {
     }
 }
 
+/// A number with its thousands grouped.
+pub fn grouped(number: u64) -> String {
+    HumanCount(number).to_string()
+}
+
 /// Records per second, for people.
 pub fn rate(records: u64, took: Duration) -> String {
     #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "shown rounded; never negative")]

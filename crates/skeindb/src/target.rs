@@ -51,14 +51,22 @@ pub fn read_password(file: &Path) -> Result<Vec<u8>, Failure> {
 
 /// Opens the store in an existing data folder, as a server would.
 pub fn open_existing(folder: &Path, log_dirs: &[PathBuf]) -> Result<Store, Failure> {
+    refuse_strange(folder)?;
+    open(folder, StoreOptions { log_folders: log_dirs.to_vec(), ..StoreOptions::default() })
+}
+
+/// Refuses what is no data folder, so that a command that only reads does not make one of it. (A file is left to
+/// the store, which has its own words for it.)
+pub fn refuse_strange(folder: &Path) -> Result<(), Failure> {
+    let name = folder.display();
     if !folder.exists() {
-        return Err(Failure::new(format!(
-            "{} does not exist; name the data folder of a server",
-            folder.display()
-        )));
+        return Err(Failure::new(format!("{name} does not exist; name the data folder of a server")));
     }
-    let options = StoreOptions { log_folders: log_dirs.to_vec(), ..StoreOptions::default() };
-    open(folder, options)
+    // `docs/format.md`, "The data folder": the file that every data folder has.
+    if folder.is_dir() && !folder.join("identity").exists() {
+        return Err(Failure::new(format!("{name} is no data folder: it has no file `identity`")));
+    }
+    Ok(())
 }
 
 /// Opens or creates the store in a data folder.
@@ -93,6 +101,16 @@ pub enum DurabilityArg {
     Buffered,
     /// On disk before the reply.
     Sync,
+}
+
+impl std::fmt::Display for DurabilityArg {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::None => "none",
+            Self::Buffered => "buffered",
+            Self::Sync => "sync",
+        })
+    }
 }
 
 impl From<DurabilityArg> for Durability {

@@ -3,4 +3,5 @@
 pub mod check;
 pub mod dump;
 pub mod load;
+pub mod serve;
 pub mod stats;

@@ -40,9 +40,7 @@ pub struct Args {
 /// Runs `skein check`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let folder = &args.folder;
-    if !folder.exists() {
-        return Err(Failure::new(format!("{} does not exist; name a data folder", folder.display())));
-    }
+    target::refuse_strange(folder)?;
     for dir in std::iter::once(folder).chain(&args.log_dir) {
         if dir.is_dir() {
             let (files, bytes) = measure(dir)
@@ -52,12 +50,13 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let options = StoreOptions {
         log_folders: args.log_dir.clone(),
+        storage: Arc::new(Overlay::default()),
+        // No threads at work on what nobody will see.
         checkpoint_log_bytes: None,
         checkpoint_interval: None,
         ..StoreOptions::default()
     };
-    let store = Store::open(folder, options)
-        .map_err(|error| target::store_failure(&error))?;
+    let store = Store::open(folder, options).map_err(|error| target::store_failure(&error))?;
     let recovery = store.recovery();
     println!("checkpoint: {} rows", recovery.checkpoint_rows);
     println!("logs: {} records since then, durable up to epoch {}", recovery.log_records, recovery.epoch);

@@ -2,14 +2,16 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use skein_server::{Server, StartError};
-use skein_store::{RecoveryReport, Store};
+use skein_server::{Server, ServerHandle, StartError, StopReport};
+use skein_store::{CloseReport, RecoveryReport, Store};
 
 use crate::exit::{Exit, Failure};
+use crate::progress::grouped;
 use crate::target;
 
 mod args;
@@ -19,20 +21,43 @@ pub use args::Args;
 /// Runs `skein serve`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let options = args.server_options()?;
-    // From here on a signal stops the server, also one that comes while the store is still being opened.
-    let signals =
-        Signals::new([SIGTERM, SIGINT]).map_err(|error| Failure::during("cannot listen for signals", &error))?;
+    // A signal that comes while the store is being opened ends the process; from then on it stops the server.
     let store = target::open(&args.data, args.store_options())?;
+    let signals = Signals::new([SIGTERM, SIGINT]);
+    let signals = signals.map_err(|error| Failure::during("cannot listen for signals", &error))?;
     let server = Server::start(store.clone(), options).map_err(|error| start_failure(&error))?;
-    greet(args, &store, server.address());
-    Ok(Exit::Ok)
+    stop_on_signals(signals, server.handle());
+    greet(args, &store, server.local_addr());
+    let report = server.wait();
+    let closed = store.close().map_err(|error| target::store_failure(&error));
+    farewell(&report, closed.as_ref().ok());
+    closed?;
+    match report.failed_threads.first() {
+        None => Ok(Exit::Ok),
+        Some(thread) => Err(Failure::new(format!("a thread of the server failed: {thread}; please report this"))),
+    }
+}
+
+/// The first signal stops the server, and the second ends the process as it is.
+fn stop_on_signals(mut signals: Signals, server: ServerHandle) {
+    thread::spawn(move || {
+        let mut signals = signals.forever();
+        if let Some(signal) = signals.next() {
+            let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
+            say(&format!("{name}: stopping; once more ends it at once\n"));
+            server.shutdown();
+        }
+        if signals.next().is_some() {
+            std::process::exit(Exit::Failed as i32);
+        }
+    });
 }
 
 /// Says where it listens, where the data lies, and how to connect.
 fn greet(args: &Args, store: &Store, address: SocketAddr) {
     let data = std::path::absolute(&args.data).unwrap_or_else(|_| args.data.clone());
     say(&format!(
-        "SkeinDB {}: {}, {} workers, durability {}\n\
+        "SkeinDB {}: index {}, {} workers, durability {}\n\
          data in {}: {}\n\
          listening on {address}\n\
          connect with: redis-cli{}{}\n",
@@ -41,8 +66,76 @@ fn greet(args: &Args, store: &Store, address: SocketAddr) {
         store.options().logs,
         args.durability,
         data.display(),
-        describe(store.recovery()),
+        recovered(store.recovery()),
         connect_options(address),
         if args.password_file.is_some() { " --askpass" } else { "" },
     ));
+}
+
+fn recovered(report: &RecoveryReport) -> String {
+    format!(
+        "{} keys (checkpoint {}, logs {} records, {:.1} s)",
+        grouped(report.keys as u64),
+        grouped(report.checkpoint_rows),
+        grouped(report.log_records),
+        report.took.as_secs_f64()
+    )
+}
+
+/// What `redis-cli` has to be told.
+fn connect_options(address: SocketAddr) -> String {
+    let port = address.port();
+    if address.ip().is_loopback() && address.is_ipv4() {
+        format!(" -p {port}")
+    } else if address.ip().is_unspecified() {
+        format!(" -h <this machine> -p {port}")
+    } else {
+        format!(" -h {} -p {port}", address.ip())
+    }
+}
+
+/// Says what stopping did.
+fn farewell(report: &StopReport, closed: Option<&CloseReport>) {
+    let requests = grouped(report.requests);
+    let mut text = format!("stopped after {requests} requests in {}", time(report.ran));
+    if report.closed > 0 {
+        text.push_str(&format!("; {} connections were open", report.closed));
+    }
+    if report.cut_short > 0 {
+        text.push_str(&format!(", {} of them did not take their last replies", report.cut_short));
+    }
+    if let Some(closed) = closed {
+        text.push_str(&match &closed.checkpoint {
+            Some(checkpoint) => format!("; checkpoint of {} rows written", grouped(checkpoint.rows)),
+            None => "; everything is on disk".to_owned(),
+        });
+    }
+    text.push('\n');
+    say(&text);
+}
+
+fn time(time: Duration) -> String {
+    match time.as_secs() {
+        0..600 => format!("{:.1} s", time.as_secs_f64()),
+        seconds if seconds < 7200 => format!("{} minutes", seconds / 60),
+        seconds => format!("{} hours", seconds / 3600),
+    }
+}
+
+/// Prints to standard output; a reader that is gone is no reason to stop serving.
+fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        tracing::debug!(%error, "standard output is gone");
+    }
+}
+
+/// Why the server did not start, with the options of this command.
+fn start_failure(error: &StartError) -> Failure {
+    match error {
+        StartError::NoPassword { .. } => Failure::usage(format!("{error}: --password-file FILE, or --listen")),
+        StartError::BadOption { .. } => Failure::usage(error.to_string()),
+        StartError::Listen { .. } => Failure::new(format!("{error} (--listen HOST:PORT)")),
+        _ => Failure::new(error.to_string()),
+    }
 }
