@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -38,17 +38,24 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     }
 }
 
-/// The first signal stops the server, and the second ends the process as it is.
+/// Signals that come so soon after the first one belong to it: some senders signal a process and its group.
+const SAME_SIGNAL: Duration = Duration::from_millis(500);
+
+/// The first signal stops the server, and a later one ends the process as it is.
 fn stop_on_signals(mut signals: Signals, server: ServerHandle) {
     thread::spawn(move || {
-        let mut signals = signals.forever();
-        if let Some(signal) = signals.next() {
-            let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
-            say(&format!("{name}: stopping; once more ends it at once\n"));
-            server.shutdown();
-        }
-        if signals.next().is_some() {
-            std::process::exit(Exit::Failed as i32);
+        let mut first = None;
+        for signal in signals.forever() {
+            match first {
+                None => {
+                    first = Some(Instant::now());
+                    let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
+                    say(&format!("{name}: stopping; once more ends it at once\n"));
+                    server.shutdown();
+                }
+                Some(first) if first.elapsed() < SAME_SIGNAL => {}
+                Some(_) => std::process::exit(Exit::Failed as i32),
+            }
         }
     });
 }

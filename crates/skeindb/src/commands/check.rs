@@ -1,0 +1,111 @@
+//! `skein check`: what is in a data folder, and what of it is damaged. Changes nothing.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use skein_log::storage::OsStorage;
+use skein_store::{Inspection, inspect};
+
+use crate::exit::{Exit, Failure};
+use crate::progress::grouped;
+use crate::target;
+use crate::units::show_size;
+
+const EXAMPLES: &str = "\
+Examples:
+  skein check ./skein-data
+
+It reads all files of the newest checkpoint and of the logs and checks every checksum. It takes the folder's lock, so
+stop the server first, or check a copy.
+
+A torn tail, of what was being written when a process or the machine died, is no damage: the next start of a server cuts
+it off, and nothing that was promised is lost. With damage the exit code is 3, and no server starts on the folder: restore
+the named files from a copy.";
+
+/// Read a data folder and say what it holds; change nothing.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The data folder.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Runs `skein check`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let folder = &args.folder;
+    target::refuse_strange(folder)?;
+    let _lock = lock(folder)?;
+    let found = inspect(folder, &OsStorage).map_err(|error| target::store_failure(&error))?;
+    match io::stdout().write_all(describe(folder, &found).as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            return Err(Failure::during("cannot write the output", &error));
+        }
+        _ => {}
+    }
+    let Some((last, others)) = found.damage.split_last() else { return Ok(Exit::Ok) };
+    for error in others {
+        eprintln!("skein: {error}");
+    }
+    Err(target::store_failure(last))
+}
+
+/// Keeps servers away meanwhile. Without a lock file none has been here, and none is made.
+fn lock(folder: &Path) -> Result<Option<File>, Failure> {
+    let path = folder.join("lock");
+    let failed = |error| Failure::during(format_args!("cannot lock {}", path.display()), &error);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(error) if error == rustix::io::Errno::WOULDBLOCK => Err(Failure::new(format!(
+            "{} is in use by another process; stop that one, or check a copy of the folder",
+            folder.display()
+        ))),
+        Err(error) => Err(failed(error.into())),
+    }
+}
+
+fn describe(folder: &Path, found: &Inspection) -> String {
+    let mut lines = vec![format!("{}: store {}", folder.display(), found.store_id)];
+    for checkpoint in &found.checkpoints {
+        let name = checkpoint.folder.file_name().unwrap_or_default().display();
+        lines.push(match checkpoint.end_epoch {
+            Some(end) => format!(
+                "{name}: {} rows, {}, epochs {} to {end}",
+                grouped(checkpoint.rows),
+                show_size(checkpoint.bytes),
+                checkpoint.begin_epoch
+            ),
+            None => format!("{name}: not finished, so it does not count; the next start removes it"),
+        });
+    }
+    if let Some(logs) = &found.logs {
+        lines.push(format!(
+            "logs: {} in {} segments, durable up to epoch {}; {} records since the checkpoint",
+            show_size(logs.bytes),
+            logs.segments,
+            logs.durable_epoch,
+            grouped(found.log_records)
+        ));
+        for tail in &logs.torn_tails {
+            lines.push(format!(
+                "torn tail: {} from byte {}, {}; the next start cuts it off",
+                tail.path.display(),
+                tail.offset,
+                show_size(tail.bytes)
+            ));
+        }
+    }
+    lines.push(match found.damage.len() {
+        0 => "no damage".to_owned(),
+        1 => "1 place is damaged".to_owned(),
+        places => format!("{places} places are damaged"),
+    });
+    lines.join("\n") + "\n"
+}
