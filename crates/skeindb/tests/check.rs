@@ -116,7 +116,8 @@ fn an_unknown_format_version_is_refused_and_kept() {
         // Every file opens with eight bytes of magic and a four-byte version.
         foreign[8..12].copy_from_slice(&99u32.to_le_bytes());
         fs::write(&path, &foreign).unwrap();
-        let server = Server::try_start(folder.path(), &[]).expect_err("no server starts on what it does not know");
+        let server =
+            Server::try_start(folder.path(), &[]).expect_err("no server starts on what it does not know");
         assert_refused(&server, 1, &["format version 99", path.file_name().unwrap().to_str().unwrap()]);
         assert!(fs::read(&path).unwrap() == foreign, "{key}: a file of an unknown format was changed");
         fs::write(&path, &sound).unwrap();

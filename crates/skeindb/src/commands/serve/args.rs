@@ -165,7 +165,9 @@ fn resolve(listen: &str) -> Result<SocketAddr, Failure> {
     let mut addresses = listen.to_socket_addrs().map_err(|error| {
         Failure::new(format!("cannot listen on {listen}: {error}; write HOST:PORT, as in {DEFAULT_ADDRESS}"))
     })?;
-    addresses.next().ok_or_else(|| Failure::new(format!("cannot listen on {listen}: the name has no address")))
+    addresses
+        .next()
+        .ok_or_else(|| Failure::new(format!("cannot listen on {listen}: the name has no address")))
 }
 
 /// A size that this machine cannot address is as good as none.

@@ -34,7 +34,9 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     closed?;
     match report.failed_threads.first() {
         None => Ok(Exit::Ok),
-        Some(thread) => Err(Failure::new(format!("a thread of the server failed: {thread}; please report this"))),
+        Some(thread) => {
+            Err(Failure::new(format!("a thread of the server failed: {thread}; please report this")))
+        }
     }
 }
 
@@ -104,21 +106,20 @@ fn connect_options(address: SocketAddr) -> String {
 /// Says what stopping did.
 fn farewell(report: &StopReport, closed: Option<&CloseReport>) {
     let requests = grouped(report.requests);
-    let mut text = format!("stopped after {requests} requests in {}", time(report.ran));
+    let mut parts = vec![format!("stopped after {requests} requests in {}", time(report.ran))];
     if report.closed > 0 {
-        text.push_str(&format!("; {} connections were open", report.closed));
+        parts.push(format!("{} connections were open", report.closed));
     }
     if report.cut_short > 0 {
-        text.push_str(&format!(", {} of them did not take their last replies", report.cut_short));
+        parts.push(format!("{} of them did not take their last replies", report.cut_short));
     }
     if let Some(closed) = closed {
-        text.push_str(&match &closed.checkpoint {
-            Some(checkpoint) => format!("; checkpoint of {} rows written", grouped(checkpoint.rows)),
-            None => "; everything is on disk".to_owned(),
+        parts.push(match &closed.checkpoint {
+            Some(checkpoint) => format!("checkpoint of {} rows written", grouped(checkpoint.rows)),
+            None => "everything is on disk".to_owned(),
         });
     }
-    text.push('\n');
-    say(&text);
+    say(&(parts.join("; ") + "\n"));
 }
 
 fn time(time: Duration) -> String {
@@ -140,7 +141,9 @@ fn say(text: &str) {
 /// Why the server did not start, with the options of this command.
 fn start_failure(error: &StartError) -> Failure {
     match error {
-        StartError::NoPassword { .. } => Failure::usage(format!("{error}: --password-file FILE, or --listen")),
+        StartError::NoPassword { .. } => {
+            Failure::usage(format!("{error}: --password-file FILE, or --listen"))
+        }
         StartError::BadOption { .. } => Failure::usage(error.to_string()),
         StartError::Listen { .. } => Failure::new(format!("{error} (--listen HOST:PORT)")),
         _ => Failure::new(error.to_string()),
