@@ -174,7 +174,7 @@ fn record() {
         } else if let Some(bytes) = request(line) {
             let client = client.as_mut().expect("a section first");
             client.send(&bytes);
-            out.push_str(&format!("< {}\n", quote(client.try_reply().as_deref())));
+            out.extend(["< ", &quote(client.try_reply().as_deref()), "\n"]);
         }
     }
     std::fs::write(FILE, out).expect("to write the golden file");

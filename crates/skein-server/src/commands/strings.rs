@@ -158,9 +158,10 @@ pub(super) fn mget(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
     let mut too_long = false;
     reply.array(keys.len());
     context.session.get_many_atomic(&keys, |_, row| {
-        too_long |= reply.position() - start > limit;
+        let value = row.and_then(RowRef::value);
+        too_long |= reply.position() - start + value.map_or(0, <[u8]>::len) > limit;
         if !too_long {
-            reply.bulk_or_null(row.and_then(RowRef::value));
+            reply.bulk_or_null(value);
         }
     });
     if too_long {
