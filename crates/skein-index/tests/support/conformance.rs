@@ -237,7 +237,7 @@ pub fn cursor_outlives_changes<F: Family>() {
                 // Every fourth of the first half stays; the rest comes and goes, the cursor's own key too.
                 for _ in 0..6 {
                     let key = random.below(keys.len());
-                    if key >= 200 || key % 4 != 0 {
+                    if key >= 200 || !key.is_multiple_of(4) {
                         if random.below(2) == 0 {
                             index.remove(&keys[key], &guard);
                         } else {
@@ -247,7 +247,7 @@ pub fn cursor_outlives_changes<F: Family>() {
                 }
                 let own = met.last().unwrap();
                 let number = keys.iter().position(|key| key == own).unwrap();
-                if number % 4 != 0 || number >= 200 {
+                if !number.is_multiple_of(4) || number >= 200 {
                     index.remove(own, &guard);
                     assert_eq!(cursor.key(), Some(&**own));
                 }
