@@ -14,7 +14,9 @@ use super::key::Slice;
 use super::link::Link;
 use super::lookup::{Found, Visit, look_up};
 use super::node::Node;
+use super::search::child_index;
 use super::suffix::Suffix;
+use crate::memory::{CACHE_LINE, prefetch_read};
 use crate::slot::Slot;
 
 /// How many lookups take turns. More would not help: a core has about a dozen reads in flight.
@@ -90,7 +92,7 @@ impl<'k, const W: usize> Probe<'k, W> {
     #[inline(always)]
     fn enter(&mut self, mut visit: Visit<W>) -> Step {
         if !visit.version.is_border() {
-            let child = visit.node.child(visit.node.child_index(self.slice.bits));
+            let child = visit.node.child(child_index(visit.node, self.slice.bits));
             child.prefetch();
             self.next = Next::Child(child, visit);
             return Step::Again;
@@ -101,7 +103,7 @@ impl<'k, const W: usize> Probe<'k, W> {
             Found::Value(word) => return self.done(Some(word)),
             Found::Link(word) => word,
         };
-        Link::<W>::prefetch(word);
+        Link::<W>::prefetch(word, self.key.len() - self.offset - 8);
         // SAFETY: `look_up` validated the word; the caller of `lookup_many` holds a guard.
         match unsafe { Link::from_word(word) } {
             Link::Suffix(suffix) => self.next = Next::Suffix(suffix),
@@ -134,6 +136,10 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 
     #[inline]
     fn lookup_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
+        for key in keys {
+            // The keys themselves may be as far away as the nodes.
+            (0..key.len()).step_by(CACHE_LINE).for_each(|offset| prefetch_read(&raw const key[offset]));
+        }
         let root = self.root();
         let mut probes: [Probe<'_, W>; GROUP] =
             std::array::from_fn(|index| Probe::new(keys.get(index).copied().unwrap_or_default(), root));

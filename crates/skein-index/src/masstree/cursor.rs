@@ -28,6 +28,13 @@ use super::permutation::Permutation;
 use crate::index::Cursor;
 use crate::slot::Slot;
 
+/// How many keys ahead the cursor asks for what they link to. Most suffixes and small layers lie scattered,
+/// and a scan would wait for each.
+const AHEAD: isize = 4;
+
+/// Bytes of a suffix to ask for before its length is known.
+const SUFFIX_AHEAD: usize = 32;
+
 /// A border node on the cursor's path.
 #[derive(Clone, Copy, Debug)]
 struct Frame<const W: usize> {
@@ -52,9 +59,32 @@ impl<const W: usize> Frame<W> {
         self.position += if forward { 1 } else { -1 };
     }
 
+    /// Asks for what the key `ahead` steps on links to.
+    #[inline]
+    fn prefetch(&self, forward: bool, ahead: isize) {
+        let position = if forward { self.position + ahead } else { self.position - ahead };
+        let Some(slot) = self.slot_at(position) else { return };
+        let lens = self.node.lens();
+        if lens.code(slot) == LINK {
+            Link::<W>::prefetch(self.node.lv(slot, lens.width()), SUFFIX_AHEAD);
+        }
+    }
+
+    /// Asks for what the first keys of a node just reached link to.
+    #[inline]
+    fn prefetch_first(&self, forward: bool) {
+        (0..AHEAD).for_each(|ahead| self.prefetch(forward, ahead));
+    }
+
     /// The slot at the frame's position.
+    #[inline(always)]
     fn slot(&self) -> Option<usize> {
-        let position = usize::try_from(self.position).ok()?;
+        self.slot_at(self.position)
+    }
+
+    #[inline(always)]
+    fn slot_at(&self, position: isize) -> Option<usize> {
+        let position = usize::try_from(position).ok()?;
         (position < self.permutation.count()).then(|| self.permutation.slot(position))
     }
 
@@ -225,6 +255,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             if passed {
                 frame.step(forward);
             }
+            frame.prefetch_first(forward);
             self.frames.push(frame);
             return self.settle(forward, false);
         }
@@ -234,7 +265,9 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
     fn try_enter(&mut self, root: Node<W>, forward: bool) -> Option<()> {
         let visit = find_border(root, if forward { 0 } else { u64::MAX })?;
         let frame = Frame::new(visit.node, visit.version);
-        self.frames.push(if forward { frame } else { frame.to_last() });
+        let frame = if forward { frame } else { frame.to_last() };
+        frame.prefetch_first(forward);
+        self.frames.push(frame);
         Some(())
     }
 
@@ -251,7 +284,10 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             let Some(slot) = frame.slot() else {
                 match frame.neighbour(forward) {
                     Neighbour::Changed => return None,
-                    Neighbour::Found(neighbour) => *frame = neighbour,
+                    Neighbour::Found(neighbour) => {
+                        *frame = neighbour;
+                        frame.prefetch_first(forward);
+                    }
                     Neighbour::None => {
                         self.frames.pop();
                         if let Some(upper) = self.frames.last_mut() {
@@ -279,6 +315,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
                 self.state = State::On(word);
                 return Some(true);
             }
+            frame.prefetch(forward, AHEAD);
             // SAFETY: validated above; the cursor borrows a guard.
             match unsafe { Link::from_word(word) } {
                 Link::<W>::Suffix(suffix) => {

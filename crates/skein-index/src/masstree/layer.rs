@@ -23,8 +23,9 @@ use super::key::Slice;
 use super::latch::Latch;
 use super::lens::LINK;
 use super::link::Link;
-use super::lookup::{Visit, find_slot, layer_root};
+use super::lookup::{Visit, layer_root};
 use super::node::{Node, width_for};
+use super::search::find_slot;
 use super::suffix::Suffix;
 use crate::slot::Slot;
 

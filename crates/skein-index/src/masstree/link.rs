@@ -51,13 +51,13 @@ impl<const W: usize> Link<W> {
         }
     }
 
-    /// Asks for the cache lines that following a slot's word will read.
+    /// Asks for the cache lines that following a slot's word will read; of a suffix, so many bytes.
     #[inline(always)]
-    pub(super) fn prefetch(word: u64) {
+    pub(super) fn prefetch(word: u64, length: usize) {
         // SAFETY: only an address is computed; prefetching reads nothing.
         unsafe {
             if word & LAYER == 0 {
-                Suffix::from_word(word).prefetch();
+                Suffix::from_word(word).prefetch(length);
             } else {
                 Node::<W>::from_word(word).prefetch_hint((word >> 1) & 3);
             }

@@ -20,9 +20,10 @@ use skein_sync::version::Version;
 
 use super::Masstree;
 use super::key::Slice;
-use super::lens::{LINK, Lens};
+use super::lens::LINK;
 use super::link::Link;
 use super::node::Node;
+use super::search::{child_index, find_slot};
 use crate::slot::Slot;
 
 /// What a border node says about a slice.
@@ -43,33 +44,6 @@ pub(super) enum Found {
 pub(super) struct Visit<const W: usize> {
     pub(super) node: Node<W>,
     pub(super) version: Version,
-}
-
-/// The slot of a live key with this slice, by comparing all slices of the node.
-///
-/// The loop has no branch that depends on data: of 15 slices, an ordered search that stops early mispredicts
-/// once per lookup, which costs more than the comparisons it saves.
-#[inline(always)]
-pub(super) fn find_slot<const W: usize>(node: Node<W>, lens: Lens, key: Slice) -> Option<usize> {
-    let mut equal = 0_u32;
-    let width = lens.width();
-    if width == W {
-        for slot in 0..W {
-            equal |= u32::from(node.slice(slot) == key.bits) << slot;
-        }
-    } else {
-        for slot in 0..width {
-            equal |= u32::from(node.slice(slot) == key.bits) << slot;
-        }
-    }
-    while equal != 0 {
-        let slot = equal.trailing_zeros() as usize;
-        if lens.code(slot) == key.code {
-            return Some(slot);
-        }
-        equal &= equal - 1;
-    }
-    None
 }
 
 /// Looks for `key` in the border node, and in its right neighbours if it has split meanwhile; leaves `visit`
@@ -138,7 +112,7 @@ pub(super) fn find_border<const W: usize>(root: Node<W>, slice: u64) -> Option<V
     'layer: loop {
         let mut visit = layer_root(root)?;
         while !visit.version.is_border() {
-            let child = visit.node.child(visit.node.child_index(slice));
+            let child = visit.node.child(child_index(visit.node, slice));
             child.prefetch();
             let version = child.version().stable();
             if visit.node.version().changed(visit.version) {
@@ -168,19 +142,21 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             loop {
                 let slice = Slice::at(key, offset);
                 let Some(mut visit) = find_border(root, slice.bits) else { continue 'tree };
-                match look_up(&mut visit, slice) {
+                let word = match look_up(&mut visit, slice) {
                     Found::Absent => return None,
                     Found::Value(word) => return Some(word),
                     Found::Restart => continue 'tree,
-                    // SAFETY: `look_up` validated the word; the caller holds a guard.
-                    Found::Link(word) => match unsafe { Link::from_word(word) } {
-                        Link::Suffix(suffix) => {
-                            return (suffix.bytes() == &key[offset + 8..]).then(|| suffix.value());
-                        }
-                        Link::Layer(node) => root = node,
-                    },
-                }
+                    Found::Link(word) => word,
+                };
                 offset += 8;
+                Link::<W>::prefetch(word, key.len() - offset);
+                // SAFETY: `look_up` validated the word; the caller holds a guard.
+                match unsafe { Link::from_word(word) } {
+                    Link::Suffix(suffix) => {
+                        return (suffix.bytes() == &key[offset..]).then(|| suffix.value());
+                    }
+                    Link::Layer(node) => root = node,
+                }
             }
         }
     }

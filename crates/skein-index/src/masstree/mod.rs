@@ -44,6 +44,7 @@ mod node;
 mod partition;
 mod permutation;
 mod remove;
+mod search;
 mod split;
 mod suffix;
 mod teardown;

@@ -353,18 +353,6 @@ impl<const W: usize> Node<W> {
         self.word(HEAD + W + index).store(child.address(), Ordering::Release);
     }
 
-    /// The index of the child in whose range `slice` is.
-    #[inline(always)]
-    pub(super) fn child_index(self, slice: u64) -> usize {
-        let nkeys = self.nkeys();
-        let mut index = 0;
-        // All W keys without a branch: the unused ones are the greatest number.
-        for i in 0..W {
-            index += usize::from(self.key(i) <= slice);
-        }
-        index.min(nkeys)
-    }
-
     #[inline(always)]
     fn parent_word<'a>(self) -> &'a AtomicU64 {
         let index = if self.version().peek().is_border() { HEAD + 2 * W + 2 } else { 2 };

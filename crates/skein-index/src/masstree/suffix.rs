@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 
-use crate::memory::{Arena, Part, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, Part, prefetch_read};
 
 /// Bytes before the suffix: the value word and the length.
 const HEAD: usize = size_of::<AtomicU64>() + size_of::<u16>();
@@ -95,10 +95,16 @@ impl Suffix {
         Arena::rounded(HEAD + self.bytes().len())
     }
 
-    /// Asks for the block's first cache lines.
+    /// Asks for the block's cache lines, as far as `length` bytes of the suffix go.
     #[inline(always)]
-    pub(super) fn prefetch(self) {
-        prefetch_read(self.0.as_ptr());
+    pub(super) fn prefetch(self, length: usize) {
+        let mut offset = 0;
+        while offset < HEAD + length {
+            prefetch_read(self.0.as_ptr().wrapping_add(offset));
+            offset += CACHE_LINE;
+        }
+        // A block may begin anywhere in a line, and so end in one more.
+        prefetch_read(self.0.as_ptr().wrapping_add(HEAD + length - 1));
     }
 
     /// Frees the block.

@@ -1,0 +1,111 @@
+//! The search within a node.
+//!
+//! The paper finds linear search as fast as binary, or faster (section 4.8). Measured here: one independent lookup
+//! in a tree of 100,000 random 8-byte keys, in the second-level cache (Xeon, Sapphire Rapids; best of six runs on a
+//! busy machine):
+//!
+//! | interior node                        | ns  | border node                            | ns  |
+//! |--------------------------------------|-----|----------------------------------------|-----|
+//! | linear over all keys, no branch      | 187 | all slices compared, no branch (taken) | 135 |
+//! | binary, no branch                    | 151 | slices in turn, stop at the right one  | 200 |
+//! | two steps of three, no branch (taken)| 135 |                                        |     |
+//!
+//! (In the left column the border search is the one taken, in the right column the interior one.) What decides
+//! is not the number of comparisons but that a branch on random keys mispredicts about once per node. In
+//! a node by itself, searching a border node in key order through the permutation takes 14.6 ns linearly
+//! and 16.6 ns by halves, where comparing all slices takes 9.8.
+
+use super::key::Slice;
+use super::lens::Lens;
+use super::node::Node;
+
+/// The index of the child of an interior node in whose range `slice` is.
+#[inline(always)]
+pub(super) fn child_index<const W: usize>(node: Node<W>, slice: u64) -> usize {
+    let nkeys = node.nkeys();
+    // Unused keys are the greatest number, so all of them can be compared; a slice may equal it, though.
+    let passed = |index: usize| usize::from(node.key(index) <= slice);
+    let index = if W == 15 {
+        // Three keys cut the other twelve into groups of three.
+        let group = 4 * (passed(3) + passed(7) + passed(11));
+        group + passed(group) + passed(group + 1) + passed(group + 2)
+    } else {
+        (0..W).map(passed).sum()
+    };
+    index.min(nkeys)
+}
+
+/// The slot of a border node that holds this live slice.
+#[inline(always)]
+pub(super) fn find_slot<const W: usize>(node: Node<W>, lens: Lens, key: Slice) -> Option<usize> {
+    let width = lens.width();
+    let mut equal = 0_u32;
+    if width == W {
+        for slot in 0..W {
+            equal |= u32::from(node.slice(slot) == key.bits) << slot;
+        }
+    } else {
+        for slot in 0..width {
+            equal |= u32::from(node.slice(slot) == key.bits) << slot;
+        }
+    }
+    // Rarely more than one: a slice of several lengths, or a free slot with an old one.
+    while equal != 0 {
+        let slot = equal.trailing_zeros() as usize;
+        if lens.code(slot) == key.code {
+            return Some(slot);
+        }
+        equal &= equal - 1;
+    }
+    None
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use skein_sync::version::Version;
+
+    use super::super::border::Entry;
+    use super::super::lens::LINK;
+    use super::*;
+    use crate::memory::{Arena, Part};
+
+    fn finds_every_child<const W: usize>() {
+        let arena = Arena::new();
+        let node = Node::<W>::new_interior(&arena, Version::INTERIOR);
+        for nkeys in 0..=W {
+            for index in 0..nkeys {
+                node.set_key(index, 10 * (index as u64 + 1));
+            }
+            node.set_nkeys(nkeys);
+            for slice in 0..10 * (W as u64 + 2) {
+                assert_eq!(child_index(node, slice), nkeys.min(slice as usize / 10), "{slice} among {nkeys}");
+            }
+            assert_eq!(child_index(node, u64::MAX), nkeys);
+        }
+        // SAFETY: the node is this test's own.
+        unsafe { node.free(Part::Nodes) };
+    }
+
+    #[test]
+    fn finds_the_child() {
+        finds_every_child::<15>();
+        finds_every_child::<10>();
+        finds_every_child::<3>();
+    }
+
+    #[test]
+    fn finds_the_slot_by_slice_and_code() {
+        let arena = Arena::new();
+        for width in [1, 2, 4, 7, 15] {
+            let node = Node::<15>::new_border(&arena, width, Version::BORDER);
+            let slice =
+                |n: usize| Slice { bits: n as u64 / 2, code: if n.is_multiple_of(2) { 8 } else { LINK } };
+            node.fill((0..width).map(|n| Entry { slice: slice(n), lv: 0 }));
+            for n in 0..20 {
+                assert_eq!(find_slot(node, node.lens(), slice(n)), (n < width).then_some(n));
+            }
+            // SAFETY: the node is this test's own.
+            unsafe { node.free(Part::Nodes) };
+        }
+    }
+}
