@@ -1,9 +1,38 @@
-//! What the bench asks of the operating system: pinning, and independent processes.
+//! What the bench asks of the operating system: pinning, independent processes, clocks.
 
 use std::io::{self, Read, Write};
 use std::os::fd::FromRawFd;
+use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Which clock times a loop on one thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Clock {
+    /// The time of day: what a user waits.
+    Wall,
+    /// The thread's own CPU time, which leaves out moments when other programs had the core: for machines that
+    /// are not idle. The system's work for the thread (page faults) counts.
+    Cpu,
+}
+
+impl Clock {
+    /// The time since `start`, which this clock gave.
+    pub fn since(self, start: Duration) -> Duration {
+        self.now().saturating_sub(start)
+    }
+
+    /// The time now, since some fixed moment.
+    pub fn now(self) -> Duration {
+        let clock = match self {
+            Self::Wall => rustix::time::ClockId::Monotonic,
+            Self::Cpu => rustix::time::ClockId::ThreadCPUTime,
+        };
+        let now = rustix::time::clock_gettime(clock);
+        // Both clocks count up from 0.
+        Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec as u32)
+    }
+}
 
 /// Pins the calling thread to the `n`-th core that the process may use.
 pub fn pin_to(n: usize) -> io::Result<()> {

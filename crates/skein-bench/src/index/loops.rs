@@ -1,10 +1,11 @@
 //! The timed loops. Each answers in millions of operations per second, and counts wrong answers.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::keyset::{KeySet, Keys, SCAN, value_of};
 use crate::rival::Contender;
+use crate::sys::Clock;
 
 /// Operations under one pin: long enough to make its cost small, short enough to let memory come back.
 const PINNED: usize = 1024;
@@ -23,8 +24,8 @@ fn rate(operations: usize, spent: Duration) -> f64 {
 }
 
 /// Inserts every `step`-th key from `first` on.
-pub fn fill<C: Contender>(index: &C, keys: &Keys, first: usize, step: usize) -> f64 {
-    let start = Instant::now();
+pub fn fill<C: Contender>(index: &C, keys: &Keys, first: usize, step: usize, clock: Clock) -> f64 {
+    let start = clock.now();
     let mut n = first;
     let mut done = 0;
     while n < keys.len() {
@@ -37,16 +38,16 @@ pub fn fill<C: Contender>(index: &C, keys: &Keys, first: usize, step: usize) -> 
             done += 1;
         }
     }
-    rate(done, start.elapsed())
+    rate(done, clock.since(start))
 }
 
 /// Lookups that do not depend on each other: the processor may overlap one with the next. The `number`-th
 /// thread begins in another place.
-pub fn independent<C: Contender>(index: &C, set: &KeySet, number: usize) -> Outcome {
+pub fn independent<C: Contender>(index: &C, set: &KeySet, number: usize, clock: Clock) -> Outcome {
     let queries = set.queries.len();
     let shift = number * (queries / 2);
     let mut wrong = 0;
-    let start = Instant::now();
+    let start = clock.now();
     for chunk in (0..queries).step_by(PINNED) {
         let pin = index.pin();
         for n in chunk..(chunk + PINNED).min(queries) {
@@ -54,16 +55,16 @@ pub fn independent<C: Contender>(index: &C, set: &KeySet, number: usize) -> Outc
             wrong += usize::from(index.get(&pin, set.queries.get(n)) != Some(set.answers[n]));
         }
     }
-    Outcome { rate: rate(queries, start.elapsed()), wrong }
+    Outcome { rate: rate(queries, clock.since(start)), wrong }
 }
 
 /// Lookups in which the next key depends on the last answer: what a single query feels.
-pub fn dependent<C: Contender>(index: &C, set: &KeySet) -> Outcome {
+pub fn dependent<C: Contender>(index: &C, set: &KeySet, clock: Clock) -> Outcome {
     let queries = set.queries.len();
     let mut wrong = 0;
     // Values are below 2^63, so this stays 0; but only the answer can tell.
     let mut carry = 0;
-    let start = Instant::now();
+    let start = clock.now();
     for chunk in (0..queries).step_by(PINNED) {
         let pin = index.pin();
         for n in chunk..(chunk + PINNED).min(queries) {
@@ -73,15 +74,15 @@ pub fn dependent<C: Contender>(index: &C, set: &KeySet) -> Outcome {
             carry = (black_box(answer.unwrap_or(0)) >> 63) as usize;
         }
     }
-    Outcome { rate: rate(queries, start.elapsed()), wrong }
+    Outcome { rate: rate(queries, clock.since(start)), wrong }
 }
 
 /// Lookups in batches of 32.
-pub fn many<C: Contender>(index: &C, set: &KeySet) -> Outcome {
+pub fn many<C: Contender>(index: &C, set: &KeySet, clock: Clock) -> Outcome {
     const BATCH: usize = 32;
     let batches = set.queries.len() / BATCH;
     let mut wrong = 0;
-    let start = Instant::now();
+    let start = clock.now();
     for chunk in (0..batches).step_by(PINNED / BATCH) {
         let pin = index.pin();
         for batch in chunk..(chunk + PINNED / BATCH).min(batches) {
@@ -93,15 +94,15 @@ pub fn many<C: Contender>(index: &C, set: &KeySet) -> Outcome {
             wrong += BATCH - right;
         }
     }
-    Outcome { rate: rate(batches * BATCH, start.elapsed()), wrong }
+    Outcome { rate: rate(batches * BATCH, clock.since(start)), wrong }
 }
 
 /// Scans of 100 keys, every key read to its last byte; millions of keys per second.
-pub fn scans<C: Contender>(index: &C, set: &KeySet) -> Outcome {
+pub fn scans<C: Contender>(index: &C, set: &KeySet, clock: Clock) -> Outcome {
     let count = (set.queries.len() / 20).max(1);
     let (mut wrong, mut read) = (0, 0);
     let mut last_bytes = 0u64;
-    let start = Instant::now();
+    let start = clock.now();
     for chunk in (0..count).step_by(16) {
         let pin = index.pin();
         for n in chunk..(chunk + 16).min(count) {
@@ -116,5 +117,5 @@ pub fn scans<C: Contender>(index: &C, set: &KeySet) -> Outcome {
         }
     }
     black_box(last_bytes);
-    Outcome { rate: rate(read, start.elapsed()), wrong }
+    Outcome { rate: rate(read, clock.since(start)), wrong }
 }

@@ -14,7 +14,7 @@ use crate::counting::weigh;
 use crate::keyset::{KeySet, Keys};
 use crate::report::Report;
 use crate::rival::{Contender, LockedBTree, Ours};
-use crate::sys::{in_two_processes, on_two_threads, pinned};
+use crate::sys::{Clock, in_two_processes, on_two_threads, pinned};
 use loops::{dependent, fill, independent, many, scans};
 
 /// Options of `skein-bench index`.
@@ -36,6 +36,9 @@ pub struct Args {
     /// ratios are taken of.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// The clock of the loops on one thread; loops on two always take the time of day.
+    #[arg(long, value_enum, default_value = "wall")]
+    clock: Clock,
     /// Leave out the loops with two threads and two processes.
     #[arg(long)]
     one_thread: bool,
@@ -51,6 +54,7 @@ pub struct Args {
 struct Run<'a> {
     set: &'a KeySet,
     two: bool,
+    clock: Clock,
     report: Report,
 }
 
@@ -97,13 +101,15 @@ pub fn run(args: &Args) -> Result<(), String> {
     eprintln!("making the key set {} ...", args.keys);
     let set = KeySet::make(&args.keys, args.count, args.queries, longest)?;
     let setting = format!(
-        "{} keys of {}, {} queries, {} rounds",
+        "{} keys of {}, {} queries, {} rounds, {:?} clock",
         set.keys.len(),
         set.name,
         set.queries.len(),
-        args.rounds
+        args.rounds,
+        args.clock
     );
-    let mut run = Run { set: &set, two: !args.one_thread, report: Report::new("index", setting) };
+    let mut run =
+        Run { set: &set, two: !args.one_thread, clock: args.clock, report: Report::new("index", setting) };
     if set.too_long > 0 {
         run.report.note(format!(
             "{} keys longer than {longest} bytes were left out, because a contender takes none",
@@ -135,7 +141,7 @@ fn memory<C: Contender>(run: &mut Run<'_>) {
     let keys = &run.set.keys;
     let (index, allocated) = weigh(|| {
         let index = C::new();
-        fill(&index, keys, 0, 1);
+        fill(&index, keys, 0, 1, Clock::Wall);
         index
     });
     #[allow(clippy::cast_precision_loss)] // Far below 2^52.
@@ -149,27 +155,27 @@ fn failed(error: std::io::Error) -> String {
 }
 
 fn round<C: Contender>(run: &mut Run<'_>) -> Result<(), String> {
-    let (set, unit) = (run.set, "Mops/s");
+    let (set, clock, unit) = (run.set, run.clock, "Mops/s");
     let index = C::new();
-    let rate = pinned(0, || fill(&index, &set.keys, 0, 1)).map_err(failed)?;
+    let rate = pinned(0, || fill(&index, &set.keys, 0, 1, clock)).map_err(failed)?;
     run.report.add(C::NAME, "insert", unit, rate);
-    let outcome = pinned(0, || independent(&index, set, 0)).map_err(failed)?;
+    let outcome = pinned(0, || independent(&index, set, 0, clock)).map_err(failed)?;
     run.note_wrong(C::NAME, "lookup", outcome.wrong);
     run.report.add(C::NAME, "lookup", unit, outcome.rate);
-    let outcome = pinned(0, || dependent(&index, set)).map_err(failed)?;
+    let outcome = pinned(0, || dependent(&index, set, clock)).map_err(failed)?;
     run.note_wrong(C::NAME, "lookup, dependent", outcome.wrong);
     run.report.add(C::NAME, "lookup, dependent", unit, outcome.rate);
     if C::BATCHES {
-        let outcome = pinned(0, || many(&index, set)).map_err(failed)?;
+        let outcome = pinned(0, || many(&index, set, clock)).map_err(failed)?;
         run.note_wrong(C::NAME, "get_many(32)", outcome.wrong);
         run.report.add(C::NAME, "get_many(32)", unit, outcome.rate);
     }
-    let outcome = pinned(0, || scans(&index, set)).map_err(failed)?;
+    let outcome = pinned(0, || scans(&index, set, clock)).map_err(failed)?;
     run.note_wrong(C::NAME, "scan of 100", outcome.wrong);
     run.report.add(C::NAME, "scan of 100", "Mkeys/s", outcome.rate);
     if run.two {
-        let apart = in_two_processes(|n| independent(&index, set, n).rate).map_err(failed)?;
-        let together = on_two_threads(|n| independent(&index, set, n).rate).map_err(failed)?;
+        let apart = in_two_processes(|n| independent(&index, set, n, Clock::Wall).rate).map_err(failed)?;
+        let together = on_two_threads(|n| independent(&index, set, n, Clock::Wall).rate).map_err(failed)?;
         run.add_two(C::NAME, "lookup", together, apart);
         drop(index);
         run.two_inserts::<C>(&set.keys)?;
@@ -201,9 +207,9 @@ impl Run<'_> {
     /// Two threads fill one index with half of the keys each. Two processes fill one index each with all of the
     /// keys, so that the trees grow through the same sizes: a smaller tree would take its inserts faster.
     fn two_inserts<C: Contender>(&mut self, keys: &Keys) -> Result<(), String> {
-        let apart = in_two_processes(|_| fill(&C::new(), keys, 0, 1)).map_err(failed)?;
+        let apart = in_two_processes(|_| fill(&C::new(), keys, 0, 1, Clock::Wall)).map_err(failed)?;
         let shared = C::new();
-        let together = on_two_threads(|n| fill(&shared, keys, n, 2)).map_err(failed)?;
+        let together = on_two_threads(|n| fill(&shared, keys, n, 2, Clock::Wall)).map_err(failed)?;
         self.add_two(C::NAME, "insert", together, apart);
         Ok(())
     }
