@@ -30,7 +30,7 @@ impl Clock {
         };
         let now = rustix::time::clock_gettime(clock);
         // Both clocks count up from 0.
-        Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec as u32)
+        Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned() as u32)
     }
 }
 
