@@ -154,3 +154,6 @@ fn wait_until_none(counter: &AtomicU64) {
 fn parity(epoch: u64) -> usize {
     (epoch & 1) as usize
 }
+
+#[cfg(all(test, skein_loom))]
+mod models;

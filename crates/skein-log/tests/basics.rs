@@ -1,4 +1,5 @@
 //! The log on a file system that works.
+#![cfg(not(skein_loom))]
 
 mod common;
 

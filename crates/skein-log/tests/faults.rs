@@ -1,4 +1,5 @@
 //! Operations that fail: once, or from then on. The log stops with the cause, and never pretends.
+#![cfg(not(skein_loom))]
 
 mod common;
 

@@ -1,6 +1,7 @@
 //! Bugs planted on purpose: the checks of the other tests find them, so those checks bite.
 //!
 //! `cargo test -p skein-log --features planted-bugs --test planted`
+#![cfg(not(skein_loom))]
 
 mod common;
 

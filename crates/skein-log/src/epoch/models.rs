@@ -1,0 +1,134 @@
+//! The gate's protocol under `loom`: every interleaving, and every outcome that the memory orderings allow.
+//!
+//! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-log --lib --release
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::sync::Mutex;
+use loom::thread;
+
+use super::{EpochGate, parity};
+
+fn model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    // Enough for three threads; without a bound the spinning closer makes the space endless.
+    builder.preemption_bound = Some(3);
+    builder.check(run);
+}
+
+/// A slot for each parity, without a lock: loom finds it if the gate lets two threads at one together.
+struct Slots([UnsafeCell<Vec<u64>>; 2]);
+
+// SAFETY: that the threads take turns at each cell is what the model checks; loom reports it if they do not.
+unsafe impl Sync for Slots {}
+
+/// What a worker wrote before it left is seen by the closer, and nothing comes after it (invariants 2 and 3).
+#[test]
+fn a_closed_epoch_is_over() {
+    model(|| {
+        let gate = Arc::new(EpochGate::new(1, 1));
+        let slots = Arc::new(Slots([UnsafeCell::new(Vec::new()), UnsafeCell::new(Vec::new())]));
+        let worker = {
+            let (gate, slots) = (gate.clone(), slots.clone());
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let entered = gate.enter(0);
+                    let epoch = gate.epoch();
+                    assert!(epoch == entered || epoch == entered + 1);
+                    // SAFETY: see `Slots`.
+                    slots.0[parity(epoch)].with_mut(|slot| unsafe { (*slot).push(epoch) });
+                    gate.leave(0, entered);
+                }
+            })
+        };
+        let mut taken = 0;
+        for _ in 0..2 {
+            let epoch = gate.close();
+            // SAFETY: see `Slots`.
+            let records = slots.0[parity(epoch)].with_mut(|slot| unsafe { std::mem::take(&mut *slot) });
+            assert!(records.iter().all(|record| *record == epoch), "{records:?} in epoch {epoch}");
+            taken += records.len();
+        }
+        worker.join().unwrap();
+        let left: usize = (0..2).map(|slot| slots.0[slot].with(|slot| unsafe { (*slot).len() })).sum();
+        assert_eq!(taken + left, 2);
+    });
+}
+
+/// Two workers at two desks, and a closer that waits for both.
+#[test]
+fn all_desks_are_waited_for() {
+    model(|| {
+        let gate = Arc::new(EpochGate::new(2, 1));
+        let closed = Arc::new(Mutex::new(0));
+        let workers: Vec<_> = (0..2)
+            .map(|log| {
+                let (gate, closed) = (gate.clone(), closed.clone());
+                thread::spawn(move || {
+                    let entered = gate.enter(log);
+                    let epoch = gate.epoch();
+                    assert!(epoch > *closed.lock().unwrap(), "a record of a closed epoch");
+                    gate.leave(log, entered);
+                })
+            })
+            .collect();
+        let epoch = gate.close();
+        *closed.lock().unwrap() = epoch;
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+}
+
+/// Along the versions of one key epochs never decrease (invariant 4).
+#[test]
+fn epochs_never_decrease_under_a_latch() {
+    model(|| {
+        let gate = Arc::new(EpochGate::new(2, 1));
+        let key = Arc::new(Mutex::new(0));
+        let worker = |log| {
+            let (gate, key) = (gate.clone(), key.clone());
+            move || {
+                let entered = gate.enter(log);
+                let mut last = key.lock().unwrap();
+                let epoch = gate.epoch();
+                assert!(epoch >= *last, "epoch {epoch} after a later one");
+                *last = epoch;
+                drop(last);
+                gate.leave(log, entered);
+            }
+        };
+        let other = thread::spawn(worker(1));
+        let closer = {
+            let gate = gate.clone();
+            thread::spawn(move || gate.close())
+        };
+        worker(0)();
+        other.join().unwrap();
+        assert_eq!(closer.join().unwrap(), 1);
+    });
+}
+
+/// The epoch stands still during a group (invariant 5), also when it is closed twice.
+#[test]
+fn a_group_has_one_epoch() {
+    model(|| {
+        let gate = Arc::new(EpochGate::new(1, 1));
+        let worker = {
+            let gate = gate.clone();
+            thread::spawn(move || {
+                let entered = gate.enter(0);
+                let epoch = gate.begin_group(0);
+                assert!(epoch >= entered);
+                assert_eq!(gate.epoch(), epoch, "after the first change");
+                assert_eq!(gate.epoch(), epoch, "before the last change");
+                gate.end_group(0);
+                gate.leave(0, entered);
+            })
+        };
+        gate.close();
+        gate.close();
+        worker.join().unwrap();
+    });
+}
