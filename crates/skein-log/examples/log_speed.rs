@@ -51,12 +51,20 @@ fn appends(folder: &std::path::Path, durability: Durability) -> Result<(), LogEr
         log.commit()?;
     }
     quiet.sort_by(f64::total_cmp);
+    let gaps = Arc::new(std::sync::Mutex::new(vec![Instant::now()]));
+    let noted = gaps.clone();
+    log.on_durable(move || {
+        noted.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(Instant::now())
+    });
     let count: u32 = 5_000_000;
     let began = Instant::now();
     for _ in 0..count {
         put(&log, 0)?;
     }
     all += began.elapsed();
+    let marks = std::mem::take(&mut *gaps.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    let widest = marks.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default();
+    println!("{durability:?}: {} commits meanwhile, at most {widest:?} apart", marks.len() - 1);
     println!(
         "{durability:?}: append of 100 bytes, in bursts: p50 {:.0} ns; {count} at once: {:.0} ns each, {:.0} MB/s",
         quiet[quiet.len() / 2],

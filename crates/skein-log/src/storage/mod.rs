@@ -16,6 +16,7 @@
 use std::io;
 use std::path::Path;
 
+mod direct;
 mod os;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use super::direct::Direct;
 use super::{DirEntry, Storage, StorageFile, StorageLock};
 
 /// The file system of the machine.
@@ -12,7 +13,17 @@ use super::{DirEntry, Storage, StorageFile, StorageLock};
 pub struct OsStorage;
 
 #[derive(Debug)]
-struct OsFile(File);
+struct OsFile {
+    file: File,
+    path: PathBuf,
+    direct: Direct,
+}
+
+impl OsFile {
+    fn boxed(file: File, path: &Path) -> Box<dyn StorageFile> {
+        Box::new(Self { file, path: path.to_owned(), direct: Direct::default() })
+    }
+}
 
 /// `flock` is released when the file is closed, also by the death of the process.
 #[derive(Debug)]
@@ -22,11 +33,11 @@ impl StorageLock for OsLock {}
 
 impl Storage for OsStorage {
     fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>> {
-        Ok(Box::new(OsFile(OpenOptions::new().read(true).write(writable).open(path)?)))
+        Ok(OsFile::boxed(OpenOptions::new().read(true).write(writable).open(path)?, path))
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
-        Ok(Box::new(OsFile(OpenOptions::new().read(true).write(true).create_new(true).open(path)?)))
+        Ok(OsFile::boxed(OpenOptions::new().read(true).write(true).create_new(true).open(path)?, path))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
@@ -89,7 +100,7 @@ impl StorageFile for OsFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buf.len() {
-            match self.0.read_at(&mut buf[done..], offset + done as u64) {
+            match self.file.read_at(&mut buf[done..], offset + done as u64) {
                 Ok(0) => break,
                 Ok(n) => done += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -100,19 +111,19 @@ impl StorageFile for OsFile {
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(buf, offset)
+        self.direct.write_at(&self.file, &self.path, buf, offset)
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
-        match rustix::fs::fallocate(&self.0, rustix::fs::FallocateFlags::empty(), 0, len) {
+        match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, len) {
             Ok(()) => Ok(()),
             // A file system that cannot reserve: the length alone then.
             Err(rustix::io::Errno::OPNOTSUPP) => {
@@ -126,6 +137,6 @@ impl StorageFile for OsFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 }
