@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p skein-log --example log_speed [FOLDER]`
 
+#![allow(clippy::cast_precision_loss)] // rates for people to read
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,7 +56,7 @@ fn appends(folder: &std::path::Path, durability: Durability) -> Result<(), LogEr
     let gaps = Arc::new(std::sync::Mutex::new(vec![Instant::now()]));
     let noted = gaps.clone();
     log.on_durable(move || {
-        noted.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(Instant::now())
+        noted.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(Instant::now());
     });
     let count: u32 = 5_000_000;
     let began = Instant::now();
