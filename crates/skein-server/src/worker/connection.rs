@@ -13,6 +13,9 @@ use super::output::Output;
 /// Bytes of one read at most, so that one client does not hold up the others.
 const READ_BYTES_MAX: usize = 1 << 20;
 
+/// Reads whose bytes are dropped in one go, so that one client does not hold up the others.
+const DROPPED_READS: usize = 64;
+
 /// Input buffers over this size are not kept for others.
 const SPARE_BYTES_MAX: usize = 64 << 10;
 
@@ -33,6 +36,8 @@ pub(super) struct Connection {
     pub error: Option<ProtocolError>,
     /// Nothing more is run; closed once everything is sent.
     pub closing: bool,
+    /// Everything is sent and our side is shut down; what comes in is dropped (see `linger`).
+    pub lingers: bool,
     /// The client will send no more.
     pub ended: bool,
     /// The socket may have bytes. (Events tell only of changes.)
@@ -57,6 +62,7 @@ impl Connection {
             waits: false,
             error: None,
             closing: false,
+            lingers: false,
             ended: false,
             // What was sent before the socket was watched makes no event of its own on all systems.
             readable: true,
@@ -132,6 +138,21 @@ impl Connection {
             }
         }
         Ok(total)
+    }
+
+    /// Reads and drops; whether there may be more at once.
+    pub(super) fn drop_input(&mut self) -> Result<bool, Gone> {
+        let mut scratch = [0; 16 << 10];
+        for _ in 0..DROPPED_READS {
+            match self.stream.read(&mut scratch) {
+                Ok(0) => return Err(Gone),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Gone),
+            }
+        }
+        Ok(true)
     }
 
     /// Gives the input buffer back while nothing is in it.

@@ -18,6 +18,7 @@
 
 mod connection;
 mod general;
+mod linger;
 mod output;
 mod reads;
 mod slots;
@@ -39,6 +40,7 @@ use crate::shared::{Counts, Mailbox, Shared};
 
 use connection::Connection;
 use general::General;
+use linger::Lingering;
 use reads::Reads;
 use slots::Slots;
 use writes::Writes;
@@ -70,6 +72,8 @@ pub(crate) struct Worker {
     active: Vec<usize>,
     /// Connections whose replies wait for an epoch.
     held: Vec<usize>,
+    /// Connections that are being left.
+    lingering: Vec<Lingering>,
     /// The durable epoch as last seen.
     durable: u64,
     /// Until when the replies of this turn are held back.
@@ -111,6 +115,7 @@ impl Worker {
             again: Vec::new(),
             active: Vec::new(),
             held: Vec::new(),
+            lingering: Vec::new(),
             durable: 0,
             ticket: Ticket::default(),
             spare: Vec::new(),
@@ -130,6 +135,7 @@ impl Worker {
         loop {
             self.wait(&mut events)?;
             self.turn();
+            self.end_lingering();
             if self.shared.stopping() {
                 self.stop_step(&mut report);
                 if self.slots.is_empty() {
@@ -145,6 +151,7 @@ impl Worker {
         let timeout = match (idle, self.stop_at) {
             (false, _) => Some(Duration::ZERO),
             (true, Some(_)) => Some(STOP_TICK),
+            (true, None) if !self.lingering.is_empty() => Some(linger::TICK),
             (true, None) => None,
         };
         match self.poll.poll(events, timeout) {
@@ -256,6 +263,10 @@ impl Worker {
         for &slot in group {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
             connection.listed = false;
+            if connection.lingers {
+                self.drop_input(slot);
+                continue;
+            }
             if output.pending() > self.shared.options.output_bytes_max {
                 continue;
             }
@@ -328,7 +339,10 @@ impl Worker {
     /// Sends a connection's replies, and closes it or lists it again as need be. How many bytes were sent.
     fn finish(&mut self, slot: usize) -> usize {
         let durable = self.durable;
-        let Some((connection, output)) = self.slots.get(slot) else { return 0 };
+        let Some((connection, output)) = self.slots.get(slot).filter(|(connection, _)| !connection.lingers)
+        else {
+            return 0;
+        };
         if connection.may_run() && connection.input.queued() == 0 {
             if let Some(error) = connection.error.take() {
                 tracing::debug!(client = connection.client.id, %error, "a client sent what is no request");
@@ -344,7 +358,7 @@ impl Worker {
             return 0;
         };
         if connection.closing && output.pending() == 0 {
-            self.close(slot);
+            self.close_gently(slot);
             return sent;
         }
         let held = output.is_held(durable);
@@ -422,9 +436,11 @@ impl Worker {
                 || input.queued() > 0
                 || input.may_parse()
                 || output.pending() > 0;
-            if late || !busy {
+            if late {
                 report.cut_short += usize::from(busy);
                 self.close(slot);
+            } else if !busy && !connection.lingers {
+                self.close_gently(slot);
             }
         }
     }
