@@ -151,6 +151,10 @@ pub struct MasstreeCursor<'g, S: Slot, G: Guard, const W: usize> {
     state: State,
 }
 
+// SAFETY: a cursor reads the tree, which is `Sync`, through pointers that its guard protects; the guard is borrowed, and
+// where it may be shared between threads (`OwnedGuard`), the borrow may go to another one.
+unsafe impl<S: Slot, G: Guard + Sync, const W: usize> Send for MasstreeCursor<'_, S, G, W> {}
+
 /// Where a descent is to stop.
 #[derive(Clone, Copy, Debug)]
 enum Target<'k> {

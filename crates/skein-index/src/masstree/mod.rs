@@ -21,6 +21,11 @@
 //!    link to a node is left, or can be made, once the node is retired.
 //! 4. What readers may still see is freed by the collector, past a grace period.
 //!
+//! # Memory
+//! Nodes and suffix blocks come from an arena of the tree's own. What is unlinked goes to the collector in batches per
+//! thread, and is freed once no guard can see it; `guard.flush()` hands over a batch that is not full. When all keys
+//! are removed, one empty border node is left.
+//!
 //! # Where we differ from the paper, and why
 //! - A slot's kind and address are one tagged word, so there is no UNSTABLE state (`link.rs`).
 //! - Key lengths are packed in one word whose store makes a key come or go; lookups need no permutation (`lens.rs`).

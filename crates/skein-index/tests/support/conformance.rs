@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use skein_index::index::MAX_KEY_LEN;
-use skein_index::{Boxed, Change, Cursor, Guard, Inline, OrderedIndex, Refused, Slot, prefix, range};
+use skein_index::{
+    Boxed, Change, Cursor, Guard, Inline, OrderedIndex, OwnedGuard, Refused, Slot, prefix, range,
+};
 
 use super::random::Random;
 use super::shared_keys;
@@ -28,7 +30,7 @@ macro_rules! conformance {
             $crate::conformance!(@tests $family,
                 starts_empty, keeps_what_is_put, any_bytes_are_a_key, trailing_zeros_count, the_longest_key,
                 compute_sees_and_decides, a_panic_leaves_all_as_it_was, insert_if_absent_keeps_the_first,
-                get_many_answers_each_key_once, cursor_goes_both_ways, cursor_turns_round, cursor_outlives_changes,
+                get_many_answers_each_key_once, cursor_goes_both_ways, cursor_turns_round, cursor_outlives_changes, cursor_changes_threads,
                 ranges_from_both_ends, prefixes, remove_range_tells_what_it_removed, over_the_budget,
                 a_foreign_guard_is_refused, memory_comes_back, values_are_dropped_once, split_points_cut_evenly);
         }
@@ -220,6 +222,25 @@ pub fn cursor_turns_round<F: Family>() {
             assert_eq!(cursor.key(), Some(&*keys[at]));
         }
     }
+}
+
+/// A cursor under a guard that may change threads goes along.
+pub fn cursor_changes_threads<F: Family>()
+where
+    for<'g> <Numbers<F> as OrderedIndex<Inline<u64>>>::Cursor<'g, OwnedGuard<'g>>: Send,
+{
+    let index = filled::<F>(&[b"a", b"b", b"c"]);
+    let guard = index.collector().enter_owned();
+    let mut cursor = index.cursor(&guard);
+    assert!(cursor.next());
+    let mut cursor = std::thread::scope(|scope| {
+        let there = scope.spawn(move || {
+            assert!(cursor.next() && cursor.key() == Some(b"b"));
+            cursor
+        });
+        there.join().unwrap()
+    });
+    assert!(cursor.next() && cursor.key() == Some(b"c"));
 }
 
 /// Keys are removed and added around a cursor, which goes on in order and misses none that stays.
