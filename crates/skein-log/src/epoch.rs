@@ -7,7 +7,7 @@
 //!
 //! E is the present epoch. Each log has a desk with two counters of who is inside, for even and odd epochs.
 //!
-//! 1. At most one closer runs at a time (the commit token of `commit.rs`). So only two epochs are ever
+//! 1. At most one closer runs at a time (the commit token of `commit/turns.rs`). So only two epochs are ever
 //!    open, E and maybe E - 1, and the parity of an epoch names its counter.
 //! 2. A worker that is counted for epoch e re-read E = e after it was counted. The closer of e stores
 //!    E = e + 1 and only then looks at the counter, by a read-modify-write. If the worker's increment comes

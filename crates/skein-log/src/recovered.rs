@@ -159,8 +159,8 @@ fn replay_segment(
     let segment = &*kept.segment;
     let damaged = |offset, what: String| LogError::Damaged { path: segment.path.clone(), offset, what };
     let mut report = ReplayReport::default();
-    let mut reader =
-        RecordReader::new(&*segment.file, segment.header.seed, segment.header.first_epoch, kept.end);
+    let file = segment.open(false)?;
+    let mut reader = RecordReader::new(&*file, segment.header.seed, segment.header.first_epoch, kept.end);
     while reader.at() < kept.end {
         let at = reader.at();
         let read =

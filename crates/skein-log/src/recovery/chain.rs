@@ -97,8 +97,8 @@ fn first_needed(segments: &[Arc<Segment>], begin: u64) -> Result<usize> {
 
 /// The link of a segment, if its first record is one.
 fn link_of(segment: &Segment) -> Result<Option<Link>> {
-    let mut reader =
-        RecordReader::new(&*segment.file, segment.header.seed, segment.header.first_epoch, segment.len);
+    let file = segment.open(false)?;
+    let mut reader = RecordReader::new(&*file, segment.header.seed, segment.header.first_epoch, segment.len);
     let first = reader.next().map_err(|error| LogError::io("read the log segment", &segment.path, &error))?;
     Ok(first
         .ok()
@@ -115,9 +115,7 @@ fn scan_all(segments: &[Arc<Segment>], begin: u64) -> Result<Vec<Scanned>> {
             // Relaxed: the number itself is all that is shared; results go through the lock.
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(segment) = segments.get(place) else { return };
-            let result = scan::scan(&*segment.file, &segment.header, segment.len, begin)
-                .map(|scan| Scanned { segment: segment.clone(), scan })
-                .map_err(|error| LogError::io("read the log segment", &segment.path, &error));
+            let result = scan_one(segment, begin);
             lock(&done)[place] = Some(result);
         }
     };
@@ -129,6 +127,13 @@ fn scan_all(segments: &[Arc<Segment>], begin: u64) -> Result<Vec<Scanned>> {
     });
     let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     done.into_iter().flatten().collect()
+}
+
+fn scan_one(segment: &Arc<Segment>, begin: u64) -> Result<Scanned> {
+    let file = segment.open(false)?;
+    scan::scan(&*file, &segment.header, segment.len, begin)
+        .map(|scan| Scanned { segment: segment.clone(), scan })
+        .map_err(|error| LogError::io("read the log segment", &segment.path, &error))
 }
 
 fn chain(log: u32, all: Vec<Scanned>, obsolete: Vec<Arc<Segment>>) -> Result<Chain> {

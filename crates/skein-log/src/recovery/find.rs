@@ -9,13 +9,22 @@ use crate::segment::{self, BadHeader, FORMAT_VERSION, SEGMENT_HEADER, SegmentHea
 use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result};
 
-/// A segment file whose header holds.
+/// A segment file whose header holds. It is open only while it is read, so a log may have more segments than a
+/// process may have files open.
 #[derive(Debug)]
 pub struct Segment {
     pub path: PathBuf,
-    pub file: Box<dyn StorageFile>,
     pub header: SegmentHeader,
     pub len: u64,
+    storage: Arc<dyn Storage>,
+}
+
+impl Segment {
+    /// Opens the file.
+    pub fn open(&self, writable: bool) -> Result<Box<dyn StorageFile>> {
+        let opened = self.storage.open(&self.path, writable);
+        opened.map_err(|error| LogError::io("open the log segment", &self.path, &error))
+    }
 }
 
 /// What is in the folders.
@@ -30,11 +39,12 @@ pub struct Segments {
 /// Lists the folders and reads the headers of all segments.
 pub fn find(storage: &dyn Storage, folders: &[PathBuf]) -> Result<Segments> {
     let mut segments = Segments::default();
+    let storage = storage.share();
     for folder in folders {
         let entries = storage.list(folder).map_err(|error| LogError::io("list", folder, &error))?;
         for entry in entries {
             if let (Some(name), false) = (segment::parse_name(&entry.name), entry.is_dir) {
-                add(storage, &folder.join(&entry.name), name, &mut segments)?;
+                add(&storage, &folder.join(&entry.name), name, &mut segments)?;
             }
         }
     }
@@ -45,22 +55,17 @@ pub fn find(storage: &dyn Storage, folders: &[PathBuf]) -> Result<Segments> {
     Ok(segments)
 }
 
-fn add(storage: &dyn Storage, path: &Path, name: (u32, u64), segments: &mut Segments) -> Result<()> {
+fn add(storage: &Arc<dyn Storage>, path: &Path, name: (u32, u64), segments: &mut Segments) -> Result<()> {
     let read_error = |error: io::Error| LogError::io("read the log segment", path, &error);
     let damaged = |offset, what: &str| LogError::Damaged { path: path.into(), offset, what: what.into() };
-    let file = storage.open(path, true).or_else(|error| match error.kind() {
-        // Reading is enough for looking; whoever repairs finds out when it writes.
-        io::ErrorKind::PermissionDenied => storage.open(path, false),
-        _ => Err(error),
-    });
-    let file = file.map_err(read_error)?;
+    let file = storage.open(path, false).map_err(read_error)?;
     let len = file.len().map_err(read_error)?;
     let mut head = [0; SEGMENT_HEADER];
     // What a short file lacks is taken for zeros: it was cut off while it was made, or it is damaged.
     file.read_at(&mut head, 0).map_err(read_error)?;
     match SegmentHeader::parse(&head) {
         Ok(header) if (header.log, header.number) == name => {
-            let segment = Segment { path: path.into(), file, header, len };
+            let segment = Segment { path: path.into(), header, len, storage: storage.clone() };
             segments.found.entry(name.0).or_default().push(Arc::new(segment));
             Ok(())
         }

@@ -21,7 +21,7 @@ use super::find::Segment;
 use super::{Kept, KeptLog, folder_of};
 use crate::record::{Link, Position};
 use crate::segment::SEGMENT_HEADER;
-use crate::storage::Storage;
+use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result, TornTail};
 
 /// What is to be done.
@@ -118,13 +118,12 @@ impl Plan {
             folders.insert(folder_of(path));
         }
         for (segment, len) in &self.cut {
-            segment
-                .file
-                .set_len(*len)
-                .map_err(|error| LogError::io("cut the log segment", &segment.path, &error))?;
+            let file = segment.open(true)?;
+            file.set_len(*len).map_err(|error| LogError::io("cut the log segment", &segment.path, &error))?;
         }
         for (segment, range) in &self.affirm {
-            affirm(segment, range.clone())
+            let file = segment.open(true)?;
+            affirm(&*file, range.clone())
                 .map_err(|error| LogError::io("sync the log segment", &segment.path, &error))?;
         }
         for folder in folders {
@@ -135,19 +134,19 @@ impl Plan {
 }
 
 /// Writes what is there once more, and syncs (invariant 3).
-fn affirm(segment: &Segment, range: Range<u64>) -> io::Result<()> {
+fn affirm(file: &dyn StorageFile, range: Range<u64>) -> io::Result<()> {
     let mut piece = vec![0; (256 << 10).min((range.end - range.start.min(range.end)) as usize)];
     let mut at = range.start;
     while at < range.end {
         let want = ((range.end - at) as usize).min(piece.len());
-        let read = segment.file.read_at(&mut piece[..want], at)?;
+        let read = file.read_at(&mut piece[..want], at)?;
         if read == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        segment.file.write_at(&piece[..read], at)?;
+        file.write_at(&piece[..read], at)?;
         at += read as u64;
     }
-    segment.file.sync_data()
+    file.sync_data()
 }
 
 fn sync_dir(storage: &dyn Storage, folder: &Path) -> Result<()> {

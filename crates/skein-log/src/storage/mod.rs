@@ -15,6 +15,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 mod direct;
 mod os;
@@ -38,6 +39,9 @@ pub trait StorageLock: Send + Sync + std::fmt::Debug {}
 /// A file system, as far as logs and checkpoints need one.
 #[allow(clippy::missing_errors_doc)] // every method answers what the system says
 pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
+    /// A handle of one's own to the same file system.
+    fn share(&self) -> Arc<dyn Storage>;
+
     /// Opens a file that exists, for reading and, if `writable`, for writing.
     fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>>;
 

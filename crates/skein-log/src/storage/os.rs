@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::direct::Direct;
 use super::{DirEntry, Storage, StorageFile, StorageLock};
@@ -32,6 +33,10 @@ struct OsLock(#[allow(dead_code)] File);
 impl StorageLock for OsLock {}
 
 impl Storage for OsStorage {
+    fn share(&self) -> Arc<dyn Storage> {
+        Arc::new(*self)
+    }
+
     fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>> {
         Ok(OsFile::boxed(OpenOptions::new().read(true).write(writable).open(path)?, path))
     }

@@ -145,6 +145,10 @@ fn power_is_off() -> io::Error {
 }
 
 impl Storage for SimStorage {
+    fn share(&self) -> Arc<dyn Storage> {
+        Arc::new(self.clone())
+    }
+
     fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>> {
         self.on_names(|disk| {
             let node = *disk.names.get(path).ok_or(io::ErrorKind::NotFound)?;

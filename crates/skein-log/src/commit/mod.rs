@@ -15,43 +15,28 @@
 //! 4. A failed write or sync stops all writing for good: after it nobody knows what of it is on disk, and a second
 //!    sync that succeeds would prove nothing.
 
+mod parts;
+mod turns;
+
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
-use std::time::Duration;
 
 use skein_sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use crate::epoch::EpochGate;
 use crate::maker::Maker;
 use crate::planted::{self, Bug};
-use crate::record::Participant;
 use crate::storage::Storage;
-use crate::sync::{lock, wait, wait_timeout};
-use crate::writer::{Job, LogWriter};
+use crate::sync::lock;
+use crate::writer::LogWriter;
 use crate::{Durability, LogError, Result};
+use parts::Parts;
+use turns::{Token, Turn};
 
 const RUNNING: u8 = 0;
 const POISONED: u8 = 1;
 const CLOSED: u8 = 2;
 
 type Callback = Box<dyn Fn() + Send + Sync>;
-
-/// Who may commit, and who is asked to.
-#[derive(Debug, Default)]
-struct Turn {
-    /// The token is taken.
-    taken: bool,
-    /// An epoch that the committer's thread was asked to make durable.
-    requested: u64,
-    /// The committer's thread should end.
-    ended: bool,
-}
-
-/// How the parts of a commit went that other threads do.
-#[derive(Debug, Default)]
-struct Parts {
-    running: usize,
-    failed: Option<LogError>,
-}
 
 /// What all threads of a log share.
 pub struct Shared {
@@ -152,11 +137,11 @@ impl Shared {
     }
 
     /// Stops all writing for good (invariant 4).
-    pub fn poison(&self, error: &LogError) {
-        if self.cause.set(error.to_string()).is_err() {
+    pub fn poison(&self, cause: &dyn std::fmt::Display) {
+        if self.cause.set(cause.to_string()).is_err() {
             return;
         }
-        tracing::error!(%error, "writes to the log are stopped");
+        tracing::error!(%cause, "writes to the log are stopped");
         self.state.store(POISONED, Ordering::Release);
         self.wake_everybody();
     }
@@ -195,47 +180,25 @@ impl Shared {
             "epoch {epoch} has not begun; wait for one that an operation had"
         );
         loop {
-            let lead = self.take_token(|| self.durable() >= epoch);
-            if self.durable() >= epoch {
-                if lead {
-                    self.give_token_back();
+            match self.token_unless(|| self.durable() >= epoch) {
+                Some(token) if self.durable() < epoch => {
+                    self.check()?;
+                    self.commit_with(&token, false)?;
                 }
-                return Ok(());
+                _ => return Ok(()),
             }
-            let committed = self.check().and_then(|()| self.commit_holding_token(false));
-            self.give_token_back();
-            committed?;
         }
     }
 
     /// Closes the present epoch and makes it durable; returns it.
     pub fn commit(&self) -> Result<u64> {
-        self.take_token(|| false);
-        let committed = self.check().and_then(|()| self.commit_holding_token(false));
-        self.give_token_back();
-        committed
-    }
-
-    /// Waits for the token; returns false, without it, once `enough` holds.
-    fn take_token(&self, enough: impl Fn() -> bool) -> bool {
-        let mut turn = lock(&self.turn);
-        while turn.taken {
-            if enough() {
-                return false;
-            }
-            turn = wait(&self.turned, turn);
-        }
-        turn.taken = true;
-        true
-    }
-
-    fn give_token_back(&self) {
-        lock(&self.turn).taken = false;
-        self.turned.notify_all();
+        let token = self.token();
+        self.check()?;
+        self.commit_with(&token, false)
     }
 
     /// One commit. With `everywhere` all logs that were ever written to take part, data or not.
-    fn commit_holding_token(&self, everywhere: bool) -> Result<u64> {
+    fn commit_with(&self, _token: &Token<'_>, everywhere: bool) -> Result<u64> {
         let epoch = self.gate.close();
         let before = self.durable();
         if planted::is_on(Bug::EarlyAcknowledgement) {
@@ -257,129 +220,20 @@ impl Shared {
         self.call_back();
     }
 
-    /// Writes and syncs all records of `epoch`, which is closed, and its marks.
-    fn write_epoch(&self, epoch: u64, durable_before: u64, everywhere: bool) -> Result<()> {
-        let mut files = Vec::new();
-        for writer in &self.writers {
-            let file = writer.file();
-            // Taken under the file's lock, like a drain: the order in the file is the order of taking.
-            let taken = writer.buffer.take_closed(epoch);
-            if !taken.bytes.is_empty() || file.has_unsynced() || (everywhere && file.is_used()) {
-                files.push((file, taken.bytes));
-            } else if writer.buffer.wants_drain() {
-                writer.ask_to_drain();
-            }
-        }
-        let count = files.len();
-        let mut parts = Vec::with_capacity(count);
-        for (mut file, bytes) in files {
-            parts.push(file.begin_part(&self.maker, epoch, bytes, count)?);
-        }
-        let participants: Vec<Participant> =
-            parts.iter().map(|part| Participant { log: part.log as u32, mark: part.mark }).collect();
-        self.write_parts(parts.into_iter().map(|part| Job {
-            part,
-            epoch,
-            durable_before,
-            participants: participants.clone(),
-        }))
-    }
-
-    /// Writes and syncs the parts: the first one here, the others in their writers' threads.
-    fn write_parts(&self, mut jobs: impl ExactSizeIterator<Item = Job>) -> Result<()> {
-        let Some(own) = jobs.next() else { return Ok(()) };
-        let others = jobs.len();
-        if others > 0 {
-            *lock(&self.parts) = Parts { running: others, failed: None };
-        }
-        for job in jobs {
-            let writer = &self.writers[job.part.log];
-            if !writer.give(job) {
-                self.part_done(Err(self.refusal(POISONED)));
-            }
-        }
-        let writer = &self.writers[own.part.log];
-        let mut result = writer.do_job(own);
-        if others > 0 {
-            let mut parts = lock(&self.parts);
-            while parts.running > 0 {
-                parts = wait(&self.part_done, parts);
-            }
-            result = result.and(parts.failed.take().map_or(Ok(()), Err));
-        }
-        for writer in &self.writers {
-            if writer.buffer.wants_drain() {
-                writer.ask_to_drain();
-            }
-        }
-        result
-    }
-
-    /// A writer's thread has done its part.
-    pub fn part_done(&self, result: Result<()>) {
-        let mut parts = lock(&self.parts);
-        parts.running -= 1;
-        if let Err(error) = result {
-            parts.failed = Some(error);
-        }
-        self.part_done.notify_all();
-    }
-
-    /// Asks the committer's thread to make `epoch` durable.
-    pub fn request(&self, epoch: u64) {
-        if self.durability == Durability::None || self.durable() >= epoch {
-            return;
-        }
-        let mut turn = lock(&self.turn);
-        if turn.requested < epoch {
-            turn.requested = epoch;
-            self.asked.notify_one();
-        }
-    }
-
-    /// The committer's thread: commits when asked, and every `interval` if there is anything to commit.
-    pub fn run_committer(&self, interval: Duration) {
-        let mut turn = lock(&self.turn);
-        let mut last = std::time::Instant::now();
-        while !turn.ended && self.check().is_ok() {
-            let requested = turn.requested.min(self.gate.epoch());
-            if requested > self.durable() {
-                drop(turn);
-                // A failure poisons the log, and that ends the loop.
-                let _ = self.wait_durable(requested);
-                last = std::time::Instant::now();
-            } else if last.elapsed() >= interval {
-                drop(turn);
-                if self.has_uncommitted() {
-                    let _ = self.commit();
-                }
-                last = std::time::Instant::now();
-            } else {
-                let left = interval.saturating_sub(last.elapsed());
-                drop(wait_timeout(&self.asked, turn, left));
-            }
-            turn = lock(&self.turn);
-        }
-    }
-
-    fn has_uncommitted(&self) -> bool {
-        self.writers.iter().any(|writer| !writer.buffer.is_empty() || writer.file().has_unsynced())
-    }
-
     /// Refuses new operations, makes durable what there is, and ends the threads; returns the last epoch, or nothing
     /// if the log was closed before.
     pub fn close(&self) -> Result<Option<u64>> {
-        self.take_token(|| false);
+        let token = self.token();
         // Release, as the gate's epoch is: who enters a later epoch sees it.
         let state = self.state.compare_exchange(RUNNING, CLOSED, Ordering::Release, Ordering::Relaxed);
         let closed = match state {
             // Two epochs: an operation that entered before the first was closed may append to the second, and its marks
             // prove all the rest durable.
-            Ok(_) => self.commit_holding_token(false).and_then(|_| self.commit_holding_token(true)).map(Some),
+            Ok(_) => self.commit_with(&token, false).and_then(|_| self.commit_with(&token, true)).map(Some),
             Err(POISONED) => Err(self.refusal(POISONED)),
             Err(_) => Ok(None),
         };
-        self.give_token_back();
+        drop(token);
         lock(&self.turn).ended = true;
         for writer in &self.writers {
             writer.stop();
