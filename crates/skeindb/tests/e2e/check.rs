@@ -1,12 +1,10 @@
 //! `skein check`, and what a server does with a damaged folder: it never starts on it, and never changes it.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Server, assert_refused, run, stdout_of};
+use crate::common::{Server, assert_refused, run, stdout_of};
 
 /// A folder in which a server wrote a checkpoint and, after it, a log, and ended without warning.
 fn folder_with_data() -> tempfile::TempDir {

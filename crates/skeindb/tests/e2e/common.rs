@@ -1,7 +1,5 @@
 //! What the end-to-end tests share: the real binary, on a free port, with a folder of its own.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

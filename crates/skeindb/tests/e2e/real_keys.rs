@@ -1,8 +1,6 @@
 //! Real keys: file paths through `skein load`, in order over the network, through `kill -9` and back.
 
-mod common;
-
-use common::{Random, Server, assert_refused, real_paths, run, run_with_input, stdout_of};
+use crate::common::{Random, Server, assert_refused, real_paths, run, run_with_input, stdout_of};
 use skeindb::client::{Client, Reply};
 
 /// The keys in order, as the server gives them over the network.

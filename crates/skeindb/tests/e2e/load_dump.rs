@@ -1,8 +1,6 @@
 //! `skein load` and `skein dump`: every format gives back what went in, through a server and through a folder.
 
-mod common;
-
-use common::{Random, Server, assert_refused, run, run_with_input, stdout_of};
+use crate::common::{Random, Server, assert_refused, run, run_with_input, stdout_of};
 use skeindb::client::Reply;
 
 /// Rows with awkward bytes: as TSV, in the order of their keys.

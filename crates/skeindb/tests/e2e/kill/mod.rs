@@ -6,10 +6,8 @@
 //! one recovery has kept, no later crash takes back; what it dropped stays away.
 //!
 //! Checkpoints run all the while and log segments are small, so that kills fall into those too.
-//! `SKEIN_KILL_SECONDS=600 cargo test --release -p skeindb --test kill` does it for longer.
+//! `SKEIN_KILL_SECONDS=600 cargo test --release -p skeindb --test e2e kill` does it for longer.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod oracle;
 mod writers;
 
@@ -17,7 +15,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Random, Server, run};
+use crate::common::{Random, Server, run};
 use skeindb::client::Reply;
 
 use oracle::{Promise, Settled};

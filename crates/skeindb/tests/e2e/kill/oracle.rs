@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use skeindb::client::{Client, Reply};
 
+use super::writers::{Load, Progress, STEP_COMMANDS, group_keys};
 use crate::common::{Server, scan_values};
-use crate::writers::{Load, Progress, STEP_COMMANDS, group_keys};
 
 /// What the durability level promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ fn read(client: &mut Client, name: &str) -> Rows {
 
 /// The rows of columns that the pipelined writers left.
 fn scan_columns(client: &mut Client, name: &str) -> Vec<(String, String)> {
-    (0..crate::writers::DEPTHS.len())
+    (0..super::writers::DEPTHS.len())
         .filter_map(|writer| {
             let key = format!("{name}/w{writer}/row");
             let reply = client.call(&[b"HMGET", key.as_bytes(), b"x", b"y"]).expect("the server answers");

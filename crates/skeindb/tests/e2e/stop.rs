@@ -1,11 +1,9 @@
 //! Stopping and starting again: nothing is lost, at any level.
 
-mod common;
-
 use std::thread;
 use std::time::Duration;
 
-use common::{Server, assert_refused, scan_values};
+use crate::common::{Server, assert_refused, scan_values};
 use skeindb::client::Reply;
 
 const LEVELS: [&str; 3] = ["none", "buffered", "sync"];
@@ -117,5 +115,25 @@ fn shutdown_stops_the_server() {
     assert!(status.success());
     let server = Server::start(folder.path(), &[]);
     assert_eq!(server.client().call(&[b"GET", b"k"]).unwrap(), Reply::Bulk(b"v".to_vec()));
+    server.stop();
+}
+
+#[test]
+fn the_greeting_and_the_farewell_say_what_matters() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
+    let (data, port) =
+        (folder.path().to_str().unwrap(), server.address.split_once(':').unwrap().1.to_owned());
+    for part in ["masstree", "1 workers", "durability sync", data, "0 keys", &format!("redis-cli -p {port}")]
+    {
+        assert!(server.greeting.contains(part), "{part:?} is not in: {}", server.greeting);
+    }
+    assert_eq!(server.client().call(&[b"SET", b"k", b"v"]).unwrap(), Reply::ok());
+    let said = server.stop();
+    for part in ["SIGTERM: stopping", "stopped after 1 requests", "everything is on disk"] {
+        assert!(said.contains(part), "{part:?} is not in: {said}");
+    }
+    let server = Server::start(folder.path(), &[]);
+    assert!(server.greeting.contains("1 keys"), "{}", server.greeting);
     server.stop();
 }

@@ -1,14 +1,12 @@
 //! The README's session, word for word: what it shows is what the server answers.
 
-mod common;
-
-use common::Server;
+use crate::common::Server;
 
 const PROMPT: &str = "127.0.0.1:6380> ";
 
 /// The session's commands, each with the lines that follow it.
 fn session() -> Vec<(String, String)> {
-    let readme = include_str!("../../../README.md");
+    let readme = include_str!("../../../../README.md");
     let mut session: Vec<(String, String)> = Vec::new();
     let mut inside = false;
     for line in readme.lines() {
@@ -62,10 +60,10 @@ fn the_readme_session_is_what_the_server_answers() {
 /// The first command of the README is the one that serves, and the options it names exist.
 #[test]
 fn the_readme_names_what_exists() {
-    let readme = include_str!("../../../README.md");
+    let readme = include_str!("../../../../README.md");
     assert!(readme.contains("\ncargo run --release -- serve\n"));
     assert!(readme.contains("\ncargo test --workspace\n"));
-    let help = String::from_utf8(common::run(["--help"]).stdout).unwrap();
+    let help = String::from_utf8(crate::common::run(["--help"]).stdout).unwrap();
     for command in ["serve", "load", "dump", "check", "stats"] {
         assert!(readme.contains(&format!("`skein {command}")), "{command} is missing in the README");
         assert!(help.contains(command), "{command} is missing in --help");

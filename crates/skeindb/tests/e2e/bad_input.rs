@@ -1,12 +1,10 @@
 //! What the command line refuses: one clear line each, a non-zero exit, and nothing lost.
 
-mod common;
-
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 
-use common::{Server, assert_refused, run, run_with_input};
+use crate::common::{Server, assert_refused, run, run_with_input};
 use skeindb::client::Reply;
 
 fn text(path: &Path) -> &str {
@@ -177,7 +175,7 @@ fn a_server_that_goes_away() {
 
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &[]);
-    let mut load = common::skein(["load", "-", "--to", &server.address])
+    let mut load = crate::common::skein(["load", "-", "--to", &server.address])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,0 +1,11 @@
+//! End to end: the real binary, started with a folder of its own, spoken to over the network and the command line.
+//! One program, so that it is linked once.
+
+mod bad_input;
+mod check;
+mod common;
+mod kill;
+mod load_dump;
+mod readme;
+mod real_keys;
+mod stop;
