@@ -13,6 +13,7 @@ use std::collections::HashMap;
 
 use skein_log::Operation;
 
+use super::writer::KEYS_PER_PREFETCH;
 use super::{Session, Ticket, Writer};
 use crate::batch::{Batch, Write};
 use crate::index::Index;
@@ -126,7 +127,11 @@ fn check_kinds(index: &Index, writer: &Writer<'_>, writes: &[(&[u8], Op<'_>)]) -
 impl Writer<'_> {
     /// Does the writes of a group whose stripes are latched.
     fn write_group(&mut self, writes: &[(&[u8], Op<'_>)]) -> Result<()> {
-        for (key, op) in writes {
+        for (i, (key, op)) in writes.iter().enumerate() {
+            if writes.len() > 1 && i.is_multiple_of(KEYS_PER_PREFETCH) {
+                let ahead = writes[i..].iter().take(KEYS_PER_PREFETCH);
+                self.prefetch(&ahead.map(|(key, _)| *key).collect::<Vec<_>>());
+            }
             match op {
                 Op::Put(value) => drop(self.put_now(key, value)?),
                 Op::Remove => drop(self.remove_now(key)?),

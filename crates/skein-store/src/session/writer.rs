@@ -22,6 +22,10 @@ const WRITES_PER_ENTRY: u32 = 256;
 /// Bytes of records after which it does.
 const BYTES_PER_ENTRY: usize = 256 << 10;
 
+/// Keys that are looked up together ahead of their writes: enough that reads overlap, few enough that what they
+/// fetched is still in the nearest cache when it is needed.
+pub(super) const KEYS_PER_PREFETCH: usize = 32;
+
 /// What the closure of [`Writer::update`] decides.
 #[derive(Debug)]
 pub enum Change {
@@ -130,6 +134,33 @@ impl<'s> Writer<'s> {
     /// Reads a key, from within the writes.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
         look(self.inner.index.get(key, &self.guard))
+    }
+
+    /// Looks the keys up, with overlapping reads and for the cache only, because they are about to be written.
+    /// For some dozens of keys at a time this makes their writes about twice as fast; for one it is in vain.
+    pub fn prefetch(&self, keys: &[&[u8]]) {
+        self.inner.index.get_many(keys, &self.guard, |_, row| {
+            // The version is what a write reads first.
+            std::hint::black_box(row.map(RowRef::version));
+        });
+    }
+
+    /// Sets several keys, each on its own, in batches whose memory reads overlap.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put); what comes before the pair that is refused was done.
+    pub fn put_many(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+        for chunk in pairs.chunks(KEYS_PER_PREFETCH) {
+            let mut keys: [&[u8]; KEYS_PER_PREFETCH] = [&[]; KEYS_PER_PREFETCH];
+            for (key, pair) in keys.iter_mut().zip(chunk) {
+                *key = pair.0;
+            }
+            self.prefetch(&keys[..chunk.len()]);
+            for (key, value) in chunk {
+                self.put(key, value)?;
+            }
+        }
+        Ok(())
     }
 
     /// Sets a key to a value, whatever it held.
