@@ -89,7 +89,24 @@ fn neighbours_and_versions() {
     let version: u64 =
         reply.trim_end_matches('|').rsplit(':').next().and_then(|text| text.parse().ok()).expect(&reply);
     assert!(reply.starts_with("*2|:1|:") && version > 2, "{reply}");
-    assert!(client.ask("SK.MEMORY").starts_with("*12|$4|keys|:6|$10|live_bytes|:"));
+    assert!(client.ask("SK.MEMORY").starts_with("*14|$4|keys|:6|$10|live_bytes|:"));
+}
+
+/// The examples of `docs/commands.md`.
+#[test]
+fn documented_examples() {
+    let server = start();
+    check(
+        &mut server.connect(),
+        &[
+            ("MSET fruit:apple 3 fruit:pear 5 tool:saw 1", "+OK|"),
+            ("SK.RANGE [fruit: (fruit; NOVALUES", "*2|$11|fruit:apple|$10|fruit:pear|"),
+            ("SK.RANGE - + REV LIMIT 1", "*2|$8|tool:saw|$1|1|"),
+            ("SK.CAS counter 0 first", "*2|:1|:1|"),
+            ("SK.CAS counter 0 second", "*2|:0|:1|"),
+            ("SK.GETV counter", "*2|$5|first|:1|"),
+        ],
+    );
 }
 
 #[test]
@@ -107,7 +124,7 @@ fn resp3_shapes() {
             ("SK.GETV h", "*2|%2|$1|x|$1|7|$1|y|$1|8|:1|"),
         ],
     );
-    assert!(client.ask("SK.MEMORY").starts_with("%6|"));
+    assert!(client.ask("SK.MEMORY").starts_with("%7|"));
     assert!(client.ask("INFO server").starts_with('='));
 }
 

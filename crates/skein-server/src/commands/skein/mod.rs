@@ -32,6 +32,7 @@ pub(super) fn memory(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<
         ("index_bytes", stats.index_bytes),
         ("row_bytes", stats.row_bytes),
         ("unreclaimed_bytes", stats.unreclaimed_bytes),
+        ("reserved_bytes", stats.reserved_bytes),
         ("live_bytes_per_key", live.checked_div(stats.keys).unwrap_or(0)),
     ];
     reply.map(parts.len());
