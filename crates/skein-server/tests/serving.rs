@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{Client, encode, options, show, start, start_with};
+use skein_log::storage::sim::{SimError, SimStorage};
 use skein_server::ServerOptions;
 use skein_store::{Durability, Store, StoreOptions};
 
@@ -120,6 +121,41 @@ fn what_was_acknowledged_at_sync_is_durable() {
     assert_eq!(client.ask("MSET a 1 b 2"), "+OK|");
     assert_eq!(client.ask("SK.DELRANGE [k (l"), ":20|");
     assert_eq!(client.ask("FLUSHALL"), "+OK|");
+}
+
+/// No reply says OK that the disk does not stand behind; the error names the cause; reads go on.
+#[test]
+fn when_the_disk_fails_nothing_is_acknowledged() {
+    let disk = SimStorage::new();
+    let store_options = StoreOptions {
+        durability: Durability::Sync,
+        logs: 2,
+        storage: std::sync::Arc::new(disk.clone()),
+        ..StoreOptions::default()
+    };
+    let store = Store::open("data", store_options).expect("a store");
+    let server = skein_server::Server::start(store.clone(), options()).expect("a server");
+    let connect = || Client::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
+    let mut client = connect();
+    assert_eq!(client.ask("SET a 1"), "+OK|");
+    disk.fail_at(disk.operations() + 1, SimError::NoSpace, true);
+    client.send(b"GET a\r\nSET b 2\r\nGET a\r\nMSET c 3 d 4\r\n");
+    assert_eq!(show(&client.reply()), "$1|1|");
+    let refusal = show(&client.reply());
+    assert!(refusal.starts_with("-MISCONF writes are stopped: "), "{refusal}");
+    while let Some(reply) = client.try_reply() {
+        assert_ne!(reply, b"+OK\r\n");
+    }
+    let mut client = connect();
+    assert_eq!(client.ask("GET a"), "$1|1|");
+    for write in ["SET e 5", "MSET e 5", "HSET h a 1", "INCR n", "SK.DELRANGE - +", "FLUSHALL"] {
+        let reply = client.ask(write);
+        assert!(reply.starts_with("-MISCONF "), "{write}: {reply}");
+    }
+    assert!(client.ask("INFO persistence").contains("|rdb_last_bgsave_status:err|"));
+    server.handle().shutdown();
+    let report = server.wait();
+    assert!(report.failed_threads.is_empty() && report.flushed.is_err(), "{report:?}");
 }
 
 #[test]

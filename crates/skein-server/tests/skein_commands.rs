@@ -193,6 +193,19 @@ fn long_ranges_come_whole_and_in_order() {
     assert_eq!(client.ask("DBSIZE"), ":0|");
 }
 
+/// A reply that is longer than the output limit is still produced whole, though nothing of it can be sent before.
+#[test]
+fn a_range_may_be_longer_than_the_output_limit() {
+    let server = start_with(ServerOptions { output_bytes_max: 2_000, ..options() }, Durability::None);
+    let mut client = server.connect();
+    let keys = many_keys(&mut client, 3000);
+    let request = encode(&[b"SK.RANGE", b"-", b"+", b"NOVALUES"]);
+    client.send(&[&request[..], &request[..], b"PING\r\n"].concat());
+    assert_eq!(bulks(&client.reply()), keys);
+    assert_eq!(bulks(&client.reply()), keys);
+    assert_eq!(client.reply(), b"+PONG\r\n");
+}
+
 #[test]
 fn a_range_over_the_reply_limit_is_an_error_and_the_connection_lives() {
     let server = start_with(ServerOptions { reply_bytes_max: 10_000, ..options() }, Durability::None);

@@ -20,6 +20,9 @@ use super::number::parse_i64;
 /// The longest line: of an inline request, or of a count. Redis has the same bound.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
+/// Places of arguments for which an idle connection keeps memory.
+const SPANS_KEPT: usize = 256;
+
 /// Smallest size of an input buffer.
 pub(crate) const INPUT_BYTES_MIN: usize = 16 << 10;
 
@@ -154,6 +157,7 @@ impl Input {
             return None;
         }
         (self.start, self.parsed, self.end) = (0, 0, 0);
+        self.spans.shrink_to(SPANS_KEPT);
         Some(std::mem::take(&mut self.buffer))
     }
 

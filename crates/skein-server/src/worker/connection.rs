@@ -46,6 +46,8 @@ pub(super) struct Connection {
     pub writable: bool,
     /// Stands in the list of connections to serve.
     pub listed: bool,
+    /// Stands in the list of those whose replies wait for an epoch.
+    pub held: bool,
 }
 
 /// The other side is gone, or as good as.
@@ -68,6 +70,7 @@ impl Connection {
             readable: true,
             writable: true,
             listed: false,
+            held: false,
         }
     }
 

@@ -191,7 +191,7 @@ impl Worker {
             return false;
         }
         self.mailbox().wait_for_epoch();
-        self.shared.store.durable_epoch() > self.durable
+        self.shared.store.durable_epoch() > self.durable || self.shared.store.writes_stopped().is_some()
     }
 
     fn take_mail(&mut self) {
@@ -267,7 +267,8 @@ impl Worker {
                 self.drop_input(slot);
                 continue;
             }
-            if output.pending() > self.shared.options.output_bytes_max {
+            // A task goes on all the same: its reply is bounded by itself, and cannot be sent before it is whole.
+            if connection.task.is_none() && output.pending() > self.shared.options.output_bytes_max {
                 continue;
             }
             let Ok(count) = connection.fill(&self.limits, &mut self.spare) else {
@@ -364,11 +365,9 @@ impl Worker {
         let held = output.is_held(durable);
         let room = output.pending() <= self.shared.options.output_bytes_max;
         let input = &connection.input;
-        let more = connection.task.is_some()
-            || (room
-                && connection.may_run()
-                && (input.queued() > 0 || input.may_parse() || (connection.readable && !connection.ended)));
-        if held && !self.held.contains(&slot) {
+        let waiting = input.queued() > 0 || input.may_parse() || (connection.readable && !connection.ended);
+        let more = connection.task.is_some() || (room && connection.may_run() && waiting);
+        if held && !std::mem::replace(&mut connection.held, true) {
             self.held.push(slot);
         }
         if more {
@@ -404,6 +403,7 @@ impl Worker {
         let stopped = if advanced { None } else { self.shared.store.writes_stopped() };
         for slot in std::mem::take(&mut self.held) {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
+            connection.held = false;
             if let Some(error) = &stopped
                 && output.is_held(durable)
             {
