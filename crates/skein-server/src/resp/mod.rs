@@ -9,9 +9,11 @@
 //! None of them knows sockets or commands.
 
 pub(crate) mod inline;
+pub(crate) mod limits;
 pub(crate) mod number;
 pub(crate) mod reply;
 pub(crate) mod request;
 
+pub(crate) use limits::{ProtocolError, RequestLimits};
 pub(crate) use reply::{Protocol, Reply};
-pub(crate) use request::{Args, Input, ProtocolError, RequestLimits};
+pub(crate) use request::{Args, Input};

@@ -15,6 +15,7 @@
 //! 2. While requests are queued the buffer does not move: it is filled and compacted only when all were taken.
 
 use super::inline;
+use super::limits::{ProtocolError, RequestLimits};
 use super::number::parse_i64;
 
 /// The longest line: of an inline request, or of a count. Redis has the same bound.
@@ -29,44 +30,6 @@ pub(crate) const INPUT_BYTES_MIN: usize = 16 << 10;
 /// Before a client has given the password, its requests are small.
 const UNAUTHENTICATED_ARGS_MAX: i64 = 10;
 const UNAUTHENTICATED_ARG_BYTES_MAX: i64 = 16 << 10;
-
-/// What a request may be at most.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RequestLimits {
-    /// Bytes of a whole request on the wire.
-    pub request_bytes: usize,
-    /// Bytes of one argument.
-    pub arg_bytes: usize,
-    /// Arguments of a request.
-    pub args: usize,
-    /// Requests of one connection that are parsed before they are run.
-    pub pipeline: usize,
-}
-
-/// What a client sent is not a request. It is told, and disconnected: the rest cannot be understood either.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ProtocolError {
-    #[error("too big mbulk count string")]
-    CountLineTooLong,
-    #[error("too big bulk count string")]
-    LengthLineTooLong,
-    #[error("too big inline request")]
-    InlineTooLong,
-    #[error("unbalanced quotes in request")]
-    UnbalancedQuotes,
-    #[error("invalid multibulk length")]
-    BadCount,
-    #[error("unauthenticated multibulk length")]
-    CountBeforePassword,
-    #[error("invalid bulk length")]
-    BadLength,
-    #[error("unauthenticated bulk length")]
-    LengthBeforePassword,
-    #[error("expected '$', got '{}'", char::from(*.0))]
-    NoDollar(u8),
-    #[error("request is longer than the limit of {limit} bytes; split it or raise the limit")]
-    RequestTooLong { limit: usize },
-}
 
 /// Where an argument lies in the buffer.
 #[derive(Debug, Clone, Copy)]

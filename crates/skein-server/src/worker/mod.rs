@@ -17,8 +17,10 @@
 //! while requests are queued nothing more of it is read.
 
 mod connection;
+mod epochs;
 mod general;
 mod linger;
+mod mail;
 mod output;
 mod reads;
 mod slots;
@@ -26,19 +28,14 @@ mod writes;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll, Token};
 
-use crate::client::Client;
-use crate::commands::Fault;
-use crate::engine::{Durability, Session, Ticket};
+use crate::engine::{Session, Ticket};
 use crate::resp::{Reply, RequestLimits};
 use crate::shared::{Counts, Mailbox, Shared};
 
-use connection::Connection;
 use general::General;
 use linger::Lingering;
 use reads::Reads;
@@ -183,59 +180,6 @@ impl Worker {
         {
             self.ready.push(slot);
         }
-    }
-
-    /// Looks whether replies need wait no longer; if they must, makes sure that this worker is woken then.
-    fn news_of_epochs(&mut self) -> bool {
-        if self.held.is_empty() {
-            return false;
-        }
-        self.mailbox().wait_for_epoch();
-        self.shared.store.durable_epoch() > self.durable || self.shared.store.writes_stopped().is_some()
-    }
-
-    fn take_mail(&mut self) {
-        let mail = self.mailbox().take();
-        for stream in mail.connections {
-            self.adopt(stream);
-        }
-        for (who, result) in mail.checkpoints {
-            let Some((connection, output)) = self.slots.get(who.slot) else { continue };
-            if connection.client.id != who.client || !connection.waits {
-                continue;
-            }
-            connection.waits = false;
-            let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
-            match result {
-                Ok(()) => reply.ok(),
-                Err(error) => Fault::from(error).write(&mut reply),
-            }
-            self.list(who.slot);
-        }
-    }
-
-    fn adopt(&mut self, mut stream: TcpStream) {
-        let client = Client::new(self.shared.next_client(), self.shared.options.password.is_none());
-        let registry = self.poll.registry();
-        let slot = self.slots.insert(|slot| {
-            // Watched for both from the start: events tell of changes only, so this costs nothing later.
-            match registry.register(&mut stream, Token(slot), Interest::READABLE | Interest::WRITABLE) {
-                Ok(()) => Some(Connection::new(stream, client)),
-                Err(cause) => {
-                    tracing::error!(%cause, "cannot watch a connection; it is closed");
-                    None
-                }
-            }
-        });
-        match slot {
-            Some(slot) => self.list(slot),
-            None => self.left(),
-        }
-    }
-
-    fn left(&self) {
-        // Relaxed: a number for the choice of the least loaded worker, ordered with nothing.
-        self.mailbox().counts.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Serves every connection that has something to do, once.
@@ -384,35 +328,6 @@ impl Worker {
                 tracing::debug!(%cause, "a closed connection was not watched any more");
             }
             self.left();
-        }
-    }
-
-    /// Lists the connections whose replies need wait no longer; those whose replies would wait for ever are
-    /// told and closed.
-    fn look_at_epochs(&mut self) {
-        if self.shared.durability != Durability::Sync {
-            return;
-        }
-        let durable = self.shared.store.durable_epoch();
-        if self.held.is_empty() {
-            self.durable = durable;
-            return;
-        }
-        let advanced = durable > self.durable;
-        self.durable = durable;
-        let stopped = if advanced { None } else { self.shared.store.writes_stopped() };
-        for slot in std::mem::take(&mut self.held) {
-            let Some((connection, output)) = self.slots.get(slot) else { continue };
-            connection.held = false;
-            if let Some(error) = &stopped
-                && output.is_held(durable)
-            {
-                output.drop_held(durable);
-                Fault::from(error.clone())
-                    .write(&mut Reply::new(&mut output.buffer, connection.client.protocol));
-                connection.closing = true;
-            }
-            self.list(slot);
         }
     }
 

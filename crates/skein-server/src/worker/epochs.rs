@@ -1,0 +1,52 @@
+//! Replies at durability `sync`, which wait until the epoch of their writes is durable.
+//!
+//! ```text
+//!   writes ─► ticket ─► output.hold ─► store.request_durable       … the worker serves others …
+//!                                           store.on_durable ─► waker ─► output.sendable ─► socket
+//! ```
+
+use crate::commands::Fault;
+use crate::engine::Durability;
+use crate::resp::Reply;
+
+use super::Worker;
+
+impl Worker {
+    /// Looks whether replies need wait no longer; if they must, makes sure that this worker is woken then.
+    pub(super) fn news_of_epochs(&mut self) -> bool {
+        if self.held.is_empty() {
+            return false;
+        }
+        self.mailbox().wait_for_epoch();
+        self.shared.store.durable_epoch() > self.durable || self.shared.store.writes_stopped().is_some()
+    }
+
+    /// Lists the connections whose replies need wait no longer; those whose replies would wait for ever are
+    /// told and closed.
+    pub(super) fn look_at_epochs(&mut self) {
+        if self.shared.durability != Durability::Sync {
+            return;
+        }
+        let durable = self.shared.store.durable_epoch();
+        if self.held.is_empty() {
+            self.durable = durable;
+            return;
+        }
+        let advanced = durable > self.durable;
+        self.durable = durable;
+        let stopped = if advanced { None } else { self.shared.store.writes_stopped() };
+        for slot in std::mem::take(&mut self.held) {
+            let Some((connection, output)) = self.slots.get(slot) else { continue };
+            connection.held = false;
+            if let Some(error) = &stopped
+                && output.is_held(durable)
+            {
+                output.drop_held(durable);
+                Fault::from(error.clone())
+                    .write(&mut Reply::new(&mut output.buffer, connection.client.protocol));
+                connection.closing = true;
+            }
+            self.list(slot);
+        }
+    }
+}
