@@ -71,37 +71,42 @@ pub fn run(args: &Args) -> Result<(), String> {
 
 fn measure(args: &Args, folder: &std::path::Path, report: &mut Report) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    let servers = pinned(0, || -> Result<_, String> {
+    let mut servers = pinned(0, || -> Result<_, String> {
         Ok([Server::skein(&args.skein, folder, &args.durability)?, Server::redis(&args.redis, folder)?])
     })
     .map_err(|error| format!("cannot pin the servers: {error}"))??;
-    let client = || -> Result<(), String> {
-        let mut clients = Vec::new();
-        for server in &servers {
-            let mut client = Client::connect(server.address, args.connections, args.count, args.value_bytes)?;
-            eprintln!("loading {}", server.name);
-            client.load()?;
-            clients.push(client);
-        }
-        let mut random = Random::new(11);
-        for round in 1..=args.rounds {
-            for &pipeline in &args.pipelines {
-                let requests = if pipeline == 1 { args.requests } else { 4 * args.requests };
-                for request in [Request::Get, Request::Set, Request::Ping] {
-                    let seed = random.next();
-                    for (server, client) in servers.iter().zip(&mut clients) {
-                        eprintln!("round {round}: {} {} at pipeline {pipeline}", server.name, request.name());
-                        let before = server.cpu_seconds()?;
-                        let seconds = client.run(request, pipeline, requests, seed)?;
-                        let cpu = server.cpu_seconds()? - before;
-                        add(report, server.name, request, pipeline, requests, (seconds, cpu));
-                    }
+    pinned(1, || drive(args, &mut servers, report))
+        .map_err(|error| format!("cannot pin the client: {error}"))?
+}
+
+/// What the client does: loads both, then asks them in turn.
+fn drive(args: &Args, servers: &mut [Server; 2], report: &mut Report) -> Result<(), String> {
+    let mut clients = Vec::new();
+    for server in &mut *servers {
+        let mut client = Client::connect(server.address, args.connections, args.count, args.value_bytes)?;
+        eprintln!("loading {}", server.name);
+        client.load().map_err(|error| server.explain(error))?;
+        clients.push(client);
+    }
+    let mut random = Random::new(11);
+    for round in 1..=args.rounds {
+        for &pipeline in &args.pipelines {
+            let requests = if pipeline == 1 { args.requests } else { 4 * args.requests };
+            for request in [Request::Get, Request::Set, Request::Ping] {
+                let seed = random.next();
+                for (server, client) in servers.iter_mut().zip(&mut clients) {
+                    eprintln!("round {round}: {} {} at pipeline {pipeline}", server.name, request.name());
+                    let before = server.cpu_seconds()?;
+                    let seconds = client
+                        .run(request, pipeline, requests, seed)
+                        .map_err(|error| server.explain(error))?;
+                    let cpu = server.cpu_seconds()? - before;
+                    add(report, server.name, request, pipeline, requests, (seconds, cpu));
                 }
             }
         }
-        Ok(())
-    };
-    pinned(1, client).map_err(|error| format!("cannot pin the client: {error}"))?
+    }
+    Ok(())
 }
 
 #[allow(clippy::cast_precision_loss)] // Far below 2^52.

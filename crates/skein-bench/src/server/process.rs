@@ -56,20 +56,27 @@ impl Server {
         Ok(server)
     }
 
-    /// CPU time of all its threads since it began, in seconds.
+    /// CPU time of all its threads since they began, in seconds. REQUIRES: no thread ends between two calls
+    /// that are compared; servers keep theirs.
     pub fn cpu_seconds(&self) -> Result<f64, String> {
-        let path = format!("/proc/{}/stat", self.child.id());
-        let stat = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
-        // The name in parentheses may hold spaces; the fields after it are numbers. User and system time are
-        // the 14th and 15th of the line, so the 12th and 13th after the name.
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = |n: usize| fields.get(n).and_then(|field| field.parse::<f64>().ok());
-        // SAFETY: asks for a number; no memory is involved.
-        let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-        #[allow(clippy::cast_precision_loss)] // 100, mostly.
-        match (ticks(11), ticks(12)) {
-            (Some(user), Some(system)) => Ok((user + system) / per_second as f64),
-            _ => Err(format!("{path} has no CPU times: {stat}")),
+        let folder = format!("/proc/{}/task", self.child.id());
+        let failed = |error: std::io::Error| format!("cannot read the CPU time from {folder}: {error}");
+        let mut nanoseconds = 0.0;
+        for task in std::fs::read_dir(&folder).map_err(failed)? {
+            // The first field is the time on a core, to the nanosecond (`stat` counts in hundredths of a second).
+            let text =
+                std::fs::read_to_string(task.map_err(failed)?.path().join("schedstat")).map_err(failed)?;
+            let field = text.split(' ').next().and_then(|field| field.parse::<f64>().ok());
+            nanoseconds += field.ok_or_else(|| format!("{folder}: schedstat has no time: {text}"))?;
+        }
+        Ok(nanoseconds / 1e9)
+    }
+
+    /// Adds to an error what became of the server, if it has ended.
+    pub fn explain(&mut self, error: String) -> String {
+        match self.child.try_wait() {
+            Ok(Some(status)) => format!("{error}; {} had ended: {status}", self.name),
+            _ => error,
         }
     }
 }
