@@ -132,7 +132,9 @@ fn writers_of_one_key_keep_a_prefix() {
             std::thread::scope(|scope| {
                 for worker in 0..LOGS {
                     let (log, latch, acknowledged) = (&log, &latch, &acknowledged);
-                    scope.spawn(move || write_one_key(log, worker, latch, acknowledged));
+                    // Small records wait for their commit; large ones are drained to the file before it.
+                    let len = [300, 3_000][at as usize % 2];
+                    scope.spawn(move || write_one_key(log, worker, len, latch, acknowledged));
                 }
             });
         }
@@ -143,7 +145,7 @@ fn writers_of_one_key_keep_a_prefix() {
     }
 }
 
-fn write_one_key(log: &Log, worker: usize, latch: &Mutex<u64>, acknowledged: &AtomicU64) {
+fn write_one_key(log: &Log, worker: usize, len: usize, latch: &Mutex<u64>, acknowledged: &AtomicU64) {
     for turn in 0..60 {
         let Ok(operation) = log.enter(worker) else { return };
         let (number, epoch) = {
@@ -153,7 +155,7 @@ fn write_one_key(log: &Log, worker: usize, latch: &Mutex<u64>, acknowledged: &At
         };
         operation.append(epoch, |out| {
             out.extend_from_slice(&number.to_le_bytes());
-            out.resize(out.len() + 300, number as u8);
+            out.resize(out.len() + len, number as u8);
         });
         drop(operation);
         if turn % 4 == worker as u64 {
