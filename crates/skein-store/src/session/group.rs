@@ -80,6 +80,8 @@ impl Session {
                 Op::Put(_) | Op::PutColumns(_) => writer.admit(key, op.len())?,
             }
         }
+        // Before the latches, so that they are held the shorter.
+        writer.prefetch_group(writes);
         // The group comes before the latches, because it may have to wait for an epoch to close; and what closes
         // it waits for groups. The records may follow the group, as long as the operation lasts.
         let operation = writer.operation.take();
@@ -125,12 +127,19 @@ fn check_kinds(index: &Index, writer: &Writer<'_>, writes: &[(&[u8], Op<'_>)]) -
 }
 
 impl Writer<'_> {
+    /// Looks up the keys of the next writes, for the cache.
+    fn prefetch_group(&self, writes: &[(&[u8], Op<'_>)]) {
+        let ahead: Vec<&[u8]> = writes.iter().take(KEYS_PER_PREFETCH).map(|(key, _)| *key).collect();
+        if ahead.len() > 1 {
+            self.prefetch(&ahead);
+        }
+    }
+
     /// Does the writes of a group whose stripes are latched.
     fn write_group(&mut self, writes: &[(&[u8], Op<'_>)]) -> Result<()> {
         for (i, (key, op)) in writes.iter().enumerate() {
-            if writes.len() > 1 && i.is_multiple_of(KEYS_PER_PREFETCH) {
-                let ahead = writes[i..].iter().take(KEYS_PER_PREFETCH);
-                self.prefetch(&ahead.map(|(key, _)| *key).collect::<Vec<_>>());
+            if i > 0 && i.is_multiple_of(KEYS_PER_PREFETCH) {
+                self.prefetch_group(&writes[i..]);
             }
             match op {
                 Op::Put(value) => drop(self.put_now(key, value)?),
