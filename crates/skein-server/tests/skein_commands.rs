@@ -251,6 +251,34 @@ fn scan_goes_through_the_keys_in_order() {
 }
 
 #[test]
+fn a_cursor_may_go_on_with_another_pattern() {
+    let (_server, mut client) = letters();
+    let cursor = client.ask("SCAN 0 COUNT 3").split('|').nth(2).expect("a cursor").to_owned();
+    assert_eq!(client.ask(&format!("SCAN {cursor} MATCH a*")), "*2|$1|0|*0|");
+    assert_eq!(client.ask(&format!("SCAN {cursor} MATCH h*")), "*2|$1|0|*1|$1|h|");
+}
+
+#[test]
+fn ranges_that_end_where_a_slice_ends() {
+    let server = start();
+    let mut client = server.connect();
+    for count in [255, 256, 257, 512, 4096] {
+        for key in 0..count {
+            client.send(&encode(&[b"SET", format!("{key:05}").as_bytes(), b""]));
+        }
+        (0..count).for_each(|_| assert_eq!(client.reply(), b"+OK\r\n"));
+        let last = format!("[{:05}", count - 1);
+        let range = |command: &str, more: &str| format!("{command} [00000 {last}{more}");
+        for request in [range("SK.RANGE", " NOVALUES"), range("SK.RANGE", " NOVALUES REV")] {
+            assert!(client.ask(&request).starts_with(&format!("*{count}|$5|")), "{request}");
+        }
+        assert_eq!(client.ask(&range("SK.COUNT", "")), format!(":{count}|"));
+        assert_eq!(client.ask(&range("SK.DELRANGE", "")), format!(":{count}|"));
+        assert_eq!(client.ask("DBSIZE"), ":0|");
+    }
+}
+
+#[test]
 fn cursors_are_shared_kept_and_bounded() {
     let server = start_with(ServerOptions { scan_cursors_max: 16, ..options() }, Durability::None);
     let mut client = server.connect();

@@ -8,11 +8,12 @@
 //! cannot promise that any more, none of them is sent: an error takes the place of each.
 
 use crate::commands::{Fault, Handler, Resolved, WriteHandler};
-use crate::engine::{RowRef, Session, Ticket};
+use crate::engine::{Session, Ticket, Writer};
 use crate::resp::Reply;
 use crate::shared::Shared;
 
 use super::connection::Connection;
+use super::output::Output;
 use super::reads::BATCH;
 use super::slots::Slots;
 
@@ -29,6 +30,30 @@ struct Run {
     done: usize,
     /// Where their replies begin.
     start: usize,
+}
+
+impl Run {
+    /// Does the writes, until the output is full.
+    fn write(
+        &mut self,
+        connection: &Connection,
+        output: &mut Output,
+        writer: &mut Writer<'_>,
+        output_max: usize,
+    ) {
+        self.start = output.buffer.len();
+        while self.done < self.count && (self.done == 0 || output.pending() <= output_max) {
+            let Some(write) = handler(connection, self.done) else { break };
+            let args = connection.input.args(self.done);
+            let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
+            let start = reply.position();
+            if let Err(fault) = write(writer, &args, &mut reply) {
+                reply.truncate(start);
+                fault.write(&mut reply);
+            }
+            self.done += 1;
+        }
+    }
 }
 
 /// The batch, kept from turn to turn for its memory.
@@ -59,28 +84,20 @@ impl Writes {
         shared: &Shared,
     ) -> (usize, Ticket) {
         let output_max = shared.options.output_bytes_max;
-        self.plan(slots, active, session, output_max);
-        if self.runs.is_empty() {
+        let Slots { connections, outputs, .. } = &mut *slots;
+        let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
+        let total = self.plan(connections, outputs, active, output_max, &mut keys);
+        if total == 0 {
             return (0, Ticket::default());
         }
-        let Slots { connections, outputs, .. } = &mut *slots;
         let runs = &mut self.runs;
         let written = session.write(|writer| {
+            if total >= WARM_MIN {
+                writer.prefetch(&keys[..total]);
+            }
             for run in runs.iter_mut() {
                 let Some(connection) = connections[run.slot].as_deref() else { continue };
-                let output = &mut outputs[run.slot];
-                run.start = output.buffer.len();
-                while run.done < run.count && (run.done == 0 || output.pending() <= output_max) {
-                    let Some(write) = handler(connection, run.done) else { break };
-                    let args = connection.input.args(run.done);
-                    let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
-                    let start = reply.position();
-                    if let Err(fault) = write(writer, &args, &mut reply) {
-                        reply.truncate(start);
-                        fault.write(&mut reply);
-                    }
-                    run.done += 1;
-                }
+                run.write(connection, &mut outputs[run.slot], writer, output_max);
             }
         });
         match written {
@@ -89,14 +106,20 @@ impl Writes {
         }
     }
 
-    /// Finds the writes and warms the caches for them.
-    fn plan(&mut self, slots: &Slots, active: &[usize], session: &Session, output_max: usize) {
+    /// Finds the writes and their keys; how many.
+    fn plan<'c>(
+        &mut self,
+        connections: &'c [Option<Box<Connection>>],
+        outputs: &[Output],
+        active: &[usize],
+        output_max: usize,
+        keys: &mut [&'c [u8]; BATCH],
+    ) -> usize {
         self.runs.clear();
-        let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
         let mut total = 0;
         for &slot in active {
-            let Some(connection) = slots.connections[slot].as_deref() else { continue };
-            let full = slots.outputs[slot].pending() > output_max;
+            let Some(connection) = connections[slot].as_deref() else { continue };
+            let full = outputs[slot].pending() > output_max;
             if !connection.may_run() || !connection.client.authenticated || full {
                 continue;
             }
@@ -109,12 +132,7 @@ impl Writes {
                 self.runs.push(Run { slot, count: total - before, done: 0, start: 0 });
             }
         }
-        if total >= WARM_MIN {
-            session.get_many(&keys[..total], |_, row| {
-                // A write reads the old row's version, on its first cache line.
-                std::hint::black_box(row.map(RowRef::version));
-            });
-        }
+        total
     }
 
     /// Takes what was done out of the queues.
