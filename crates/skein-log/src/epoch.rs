@@ -30,6 +30,11 @@
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
+/// Turns of spinning and yielding, some tens of microseconds, before a waiter sleeps.
+const TURNS_BEFORE_SLEEP: u32 = 128;
+/// How long it sleeps at a time.
+const NAP: std::time::Duration = std::time::Duration::from_micros(50);
+
 /// The counters of one log; two cache lines, because the hardware fetches lines in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -98,7 +103,7 @@ impl EpochGate {
     /// Begins a group, at the desk of `log`; returns its epoch. The caller is inside.
     pub fn begin_group(&self, log: usize) -> u64 {
         let groups = &self.desks[log].groups;
-        let mut backoff = Backoff::new();
+        let mut patience = Patience::default();
         loop {
             // Acquire: pairs with the Release in `wait_until_none` (invariant 5).
             groups.fetch_add(1, Ordering::Acquire);
@@ -108,7 +113,7 @@ impl EpochGate {
             }
             groups.fetch_sub(1, Ordering::Release);
             while self.present.barrier.load(Ordering::Relaxed) {
-                backoff.wait();
+                patience.wait();
             }
         }
     }
@@ -144,10 +149,30 @@ fn wait_until_none(counter: &AtomicU64) {
     // A read-modify-write, not a load: it has a place among the increments. Release: pairs with the Acquire
     // increments that come after it. Acquire, here and below: pairs with the Release decrements.
     let mut counted = counter.fetch_add(0, Ordering::AcqRel);
-    let mut backoff = Backoff::new();
+    let mut patience = Patience::default();
     while counted != 0 {
-        backoff.wait();
+        patience.wait();
         counted = counter.load(Ordering::Acquire);
+    }
+}
+
+/// Waits for what is mostly a matter of a microsecond, and may be one of milliseconds: a large batch, or a worker that lost
+/// its core.
+#[derive(Default)]
+struct Patience {
+    backoff: Backoff,
+    turns: u32,
+}
+
+impl Patience {
+    fn wait(&mut self) {
+        self.turns += 1;
+        if cfg!(skein_loom) || self.turns < TURNS_BEFORE_SLEEP {
+            self.backoff.wait();
+        } else {
+            // The core is worth more to whoever works on it.
+            std::thread::sleep(NAP);
+        }
     }
 }
 
