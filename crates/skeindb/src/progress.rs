@@ -72,6 +72,11 @@ pub fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
+/// So many of something: `1 key`, `1,234 keys`.
+pub fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
 /// Records per second, for people.
 pub fn rate(records: u64, took: Duration) -> String {
     #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "shown rounded; never negative")]
@@ -87,6 +92,12 @@ fn style(template: &str) -> ProgressStyle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_have_their_plural() {
+        assert_eq!(counted(1, "key"), "1 key");
+        assert_eq!(counted(1_234, "key"), "1,234 keys");
+    }
 
     #[test]
     fn rates_are_grouped_and_never_divide_by_zero() {

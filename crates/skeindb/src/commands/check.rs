@@ -9,7 +9,7 @@ use skein_log::storage::OsStorage;
 use skein_store::{Inspection, inspect};
 
 use crate::exit::{Exit, Failure};
-use crate::progress::grouped;
+use crate::progress::counted;
 use crate::target;
 use crate::units::show_size;
 
@@ -77,8 +77,8 @@ fn describe(folder: &Path, found: &Inspection) -> String {
         let name = checkpoint.folder.file_name().unwrap_or_default().display();
         lines.push(match checkpoint.end_epoch {
             Some(end) => format!(
-                "{name}: {} rows, {}, epochs {} to {end}",
-                grouped(checkpoint.rows),
+                "{name}: {}, {}, epochs {} to {end}",
+                counted(checkpoint.rows, "row"),
                 show_size(checkpoint.bytes),
                 checkpoint.begin_epoch
             ),
@@ -87,11 +87,11 @@ fn describe(folder: &Path, found: &Inspection) -> String {
     }
     if let Some(logs) = &found.logs {
         lines.push(format!(
-            "logs: {} in {} segments, durable up to epoch {}; {} records since the checkpoint",
+            "logs: {} in {}, durable up to epoch {}; {} since the checkpoint",
             show_size(logs.bytes),
-            logs.segments,
+            counted(logs.segments as u64, "segment"),
             logs.durable_epoch,
-            grouped(found.log_records)
+            counted(found.log_records, "record")
         ));
         for tail in &logs.torn_tails {
             lines.push(format!(

@@ -105,6 +105,16 @@ impl Server {
         Ok(Self { child, stdout, greeting, address })
     }
 
+    /// Starts a server and kills it before it says that it serves, or soon after.
+    pub fn start_and_kill(folder: &Path, options: &[&str], after: Duration) {
+        let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        command.arg(folder).args(options).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("skein runs");
+        thread::sleep(after);
+        child.kill().expect("the server can be killed");
+        child.wait().expect("the server ends");
+    }
+
     /// A new connection.
     pub fn client(&self) -> Client {
         let client = Client::connect(&self.address).expect("the server accepts");

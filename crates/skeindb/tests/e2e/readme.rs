@@ -1,5 +1,7 @@
 //! The README's session, word for word: what it shows is what the server answers.
 
+use std::path::Path;
+
 use crate::common::Server;
 
 const PROMPT: &str = "127.0.0.1:6380> ";
@@ -67,5 +69,18 @@ fn the_readme_names_what_exists() {
     for command in ["serve", "load", "dump", "check", "stats"] {
         assert!(readme.contains(&format!("`skein {command}")), "{command} is missing in the README");
         assert!(help.contains(command), "{command} is missing in --help");
+    }
+}
+
+/// Links to files of the repository lead somewhere.
+#[test]
+fn links_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for page in ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"] {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        for link in links.filter(|link| !link.is_empty() && !link.contains("://")) {
+            assert!(root.join(link).exists(), "{page} links to {link}, which is not there");
+        }
     }
 }

@@ -124,16 +124,17 @@ fn the_greeting_and_the_farewell_say_what_matters() {
     let server = Server::start(folder.path(), &["--durability", "sync", "--workers", "1"]);
     let (data, port) =
         (folder.path().to_str().unwrap(), server.address.split_once(':').unwrap().1.to_owned());
-    for part in ["masstree", "1 workers", "durability sync", data, "0 keys", &format!("redis-cli -p {port}")]
+    for part in
+        ["masstree", "1 worker,", "durability sync", data, "0 keys (", &format!("redis-cli -p {port}")]
     {
         assert!(server.greeting.contains(part), "{part:?} is not in: {}", server.greeting);
     }
     assert_eq!(server.client().call(&[b"SET", b"k", b"v"]).unwrap(), Reply::ok());
     let said = server.stop();
-    for part in ["SIGTERM: stopping", "stopped after 1 requests", "everything is on disk"] {
+    for part in ["SIGTERM: stopping", "stopped after 1 request in", "everything is on disk"] {
         assert!(said.contains(part), "{part:?} is not in: {said}");
     }
     let server = Server::start(folder.path(), &[]);
-    assert!(server.greeting.contains("1 keys"), "{}", server.greeting);
+    assert!(server.greeting.contains("1 key ("), "{}", server.greeting);
     server.stop();
 }

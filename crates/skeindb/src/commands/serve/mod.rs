@@ -11,7 +11,7 @@ use skein_server::{Server, ServerHandle, StartError, StopReport};
 use skein_store::{CloseReport, RecoveryReport, Store};
 
 use crate::exit::{Exit, Failure};
-use crate::progress::grouped;
+use crate::progress::{counted, grouped};
 use crate::target;
 
 mod args;
@@ -66,13 +66,13 @@ fn stop_on_signals(mut signals: Signals, server: ServerHandle) {
 fn greet(args: &Args, store: &Store, address: SocketAddr) {
     let data = std::path::absolute(&args.data).unwrap_or_else(|_| args.data.clone());
     say(&format!(
-        "SkeinDB {}: index {}, {} workers, durability {}\n\
+        "SkeinDB {}: index {}, {}, durability {}\n\
          data in {}: {}\n\
          listening on {address}\n\
          connect with: redis-cli{}{}\n",
         env!("CARGO_PKG_VERSION"),
         args.index,
-        store.options().logs,
+        counted(store.options().logs as u64, "worker"),
         args.durability,
         data.display(),
         recovered(store.recovery()),
@@ -83,10 +83,10 @@ fn greet(args: &Args, store: &Store, address: SocketAddr) {
 
 fn recovered(report: &RecoveryReport) -> String {
     format!(
-        "{} keys (checkpoint {}, logs {} records, {:.1} s)",
-        grouped(report.keys as u64),
-        grouped(report.checkpoint_rows),
-        grouped(report.log_records),
+        "{} ({} from the checkpoint, {} from logs, {:.1} s)",
+        counted(report.keys as u64, "key"),
+        counted(report.checkpoint_rows, "row"),
+        counted(report.log_records, "record"),
         report.took.as_secs_f64()
     )
 }
@@ -105,13 +105,13 @@ fn connect_options(address: SocketAddr) -> String {
 
 /// Says what stopping did.
 fn farewell(report: &StopReport, closed: Option<&CloseReport>) {
-    let requests = grouped(report.requests);
-    let mut parts = vec![format!("stopped after {requests} requests in {}", time(report.ran))];
+    let mut parts =
+        vec![format!("stopped after {} in {}", counted(report.requests, "request"), time(report.ran))];
     if report.closed > 0 {
-        parts.push(format!("{} connections were open", report.closed));
+        parts.push(format!("open until then: {}", counted(report.closed as u64, "connection")));
     }
     if report.cut_short > 0 {
-        parts.push(format!("{} of them did not take their last replies", report.cut_short));
+        parts.push(format!("{} of them did not take all replies", grouped(report.cut_short as u64)));
     }
     if let Some(closed) = closed {
         parts.push(match &closed.checkpoint {

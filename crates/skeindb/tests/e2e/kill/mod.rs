@@ -5,7 +5,8 @@
 //! command was sent only after another's acknowledgement. At `sync` the prefix holds everything acknowledged. What
 //! one recovery has kept, no later crash takes back; what it dropped stays away.
 //!
-//! Checkpoints run all the while and log segments are small, so that kills fall into those too.
+//! Checkpoints run all the while and log segments are small, so that kills fall into those too; some kills come while a
+//! server is still recovering from the last one.
 //! `SKEIN_KILL_SECONDS=600 cargo test --release -p skeindb --test e2e kill` does it for longer.
 
 mod oracle;
@@ -34,6 +35,10 @@ fn kill_rounds(level: &str, promise: Promise) {
     let mut settled: Vec<Settled> = Vec::new();
     let mut last = None;
     loop {
+        while random.below(3) == 0 {
+            // Also while it recovers from the last time.
+            Server::start_and_kill(folder.path(), &options, Duration::from_millis(random.below(60)));
+        }
         let server = Server::start(folder.path(), &options);
         if let Some(load) = last.take() {
             settled.push(oracle::check(&server, &load, promise));
