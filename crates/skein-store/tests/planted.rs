@@ -1,0 +1,63 @@
+//! The mistakes that can be planted in the log are noticed by the checks that `power.rs` and `inspect.rs` rest on:
+//! an acknowledged write is there after a power cut, and a changed byte is damage.
+//!
+//! One test, because a planted mistake is there for the whole process.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::options;
+use skein_log::planted::{self, Bug};
+use skein_log::storage::sim::SimStorage;
+use skein_store::{Durability, Error, Store, StoreOptions};
+
+fn open(disk: &SimStorage) -> Result<Store, Error> {
+    Store::open("/data", StoreOptions { storage: Arc::new(disk.clone()), ..options(Durability::Sync) })
+}
+
+/// Whether some power cut, at any operation, loses a write that was acknowledged.
+fn loses_acknowledged_writes() -> bool {
+    (1..120).any(|at| {
+        let disk = SimStorage::new();
+        disk.cut_power_at(at);
+        let mut acknowledged = 0;
+        if let Ok(store) = open(&disk) {
+            while acknowledged < 10 && store.put(&[acknowledged], b"v").is_ok() {
+                acknowledged += 1;
+            }
+        }
+        disk.reboot(at);
+        let Ok(store) = open(&disk) else { return true };
+        (0..acknowledged).any(|key| store.get(&[key]).unwrap().is_none())
+    })
+}
+
+/// Whether a byte of a value, changed on a disk at rest, comes back as if it had been written.
+fn gives_back_damage() -> bool {
+    let disk = SimStorage::new();
+    let store = open(&disk).unwrap();
+    store.put(b"k", &[7; 1000]).unwrap();
+    store.close().unwrap();
+    let path = "/data/log/log-0000-00000001.skl";
+    let path = [path, "/data/log/log-0001-00000001.skl"]
+        .into_iter()
+        .map(std::path::Path::new)
+        .find(|path| disk.contents(path).windows(100).any(|window| window == [7; 100]))
+        .unwrap();
+    let at = disk.contents(path).windows(100).position(|window| window == [7; 100]).unwrap();
+    disk.damage(path, at as u64, &[1]);
+    open(&disk).is_ok_and(|store| store.get(b"k").unwrap().is_some_and(|value| value != [7; 1000]))
+}
+
+#[test]
+fn planted_mistakes_are_noticed() {
+    assert!(!loses_acknowledged_writes() && !gives_back_damage());
+    planted::set(Bug::EarlyAcknowledgement, true);
+    assert!(loses_acknowledged_writes());
+    planted::set(Bug::EarlyAcknowledgement, false);
+    planted::set(Bug::SkippedCrc, true);
+    assert!(gives_back_damage());
+    planted::set(Bug::SkippedCrc, false);
+    assert!(!loses_acknowledged_writes() && !gives_back_damage());
+}
