@@ -119,3 +119,58 @@ pub fn scans<C: Contender>(index: &C, set: &KeySet, clock: Clock) -> Outcome {
     black_box(last_bytes);
     Outcome { rate: rate(read, clock.since(start)), wrong }
 }
+
+#[cfg(test)]
+mod tests {
+    use skein_index::{Inline, Masstree};
+
+    use super::*;
+    use crate::rival::{LockedBTree, Ours};
+
+    fn wrong_answers<C: Contender>(set: &KeySet) -> usize {
+        let index = C::new();
+        fill(&index, &set.keys, 1, 2, Clock::Wall);
+        fill(&index, &set.keys, 0, 2, Clock::Cpu);
+        independent(&index, set, 0, Clock::Wall).wrong
+            + independent(&index, set, 1, Clock::Wall).wrong
+            + dependent(&index, set, Clock::Wall).wrong
+            + many(&index, set, Clock::Wall).wrong
+            + scans(&index, set, Clock::Wall).wrong
+    }
+
+    /// A map that forgets one key in a thousand.
+    struct Forgetful(LockedBTree);
+
+    impl Contender for Forgetful {
+        const NAME: &'static str = "forgetful";
+        type Pin<'a> = ();
+
+        fn new() -> Self {
+            Self(LockedBTree::new())
+        }
+
+        fn pin(&self) {}
+
+        fn insert(&self, pin: &(), key: &[u8], value: u64) {
+            if !(value >> 1).is_multiple_of(1000) {
+                self.0.insert(pin, key, value);
+            }
+        }
+
+        fn get(&self, pin: &(), key: &[u8]) -> Option<u64> {
+            self.0.get(pin, key)
+        }
+
+        fn scan(&self, pin: &(), from: &[u8], count: usize, each: impl FnMut(&[u8], u64)) {
+            self.0.scan(pin, from, count, each);
+        }
+    }
+
+    #[test]
+    fn right_answers_pass_and_wrong_ones_do_not() {
+        let set = KeySet::make("rand-8", 4000, 6000, 8).expect("a good name");
+        assert_eq!(wrong_answers::<Ours<Masstree<Inline<u64>>>>(&set), 0);
+        assert_eq!(wrong_answers::<LockedBTree>(&set), 0);
+        assert_ne!(wrong_answers::<Forgetful>(&set), 0);
+    }
+}

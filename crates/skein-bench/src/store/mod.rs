@@ -199,3 +199,34 @@ fn round<C: Contender>(args: &Args, rows: &Rows, folder: &Path, report: &mut Rep
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_run_of_ours_finds_every_row() {
+        let args = Args {
+            count: 3000,
+            value_bytes: 40,
+            batch: 100,
+            gets: 2000,
+            sync_puts: 3,
+            recovery: 3000,
+            rounds: 1,
+            only: vec![ours::Skein::NAME.to_owned()],
+            dir: None,
+            json: None,
+        };
+        let folder = std::env::temp_dir().join(format!("skein-bench-test-{}", std::process::id()));
+        let rows = Rows::new(args.count, args.value_bytes);
+        let mut report = Report::new("store", String::new());
+        let place = fresh(&folder).expect("the temporary folder takes folders");
+        round::<ours::Skein>(&args, &rows, &place, &mut report).expect("the round runs");
+        let place = fresh(&folder).expect("as before");
+        recovery::recovery(&rows, &place, &mut report).expect("the recovery runs");
+        std::fs::remove_dir_all(&folder).expect("made above");
+        assert!(report.notes.iter().all(|note| !note.contains("WRONG")), "{:?}", report.notes);
+        assert!(report.median(ours::Skein::NAME, "recovery from logs").is_some());
+    }
+}
