@@ -24,8 +24,18 @@ fn model(
     writer: impl Fn(&Tree) + Copy + Send + Sync + 'static,
     reader: impl Fn(&Tree) + Copy + Send + Sync + 'static,
 ) {
+    model_within(PREEMPTIONS, keys, writer, reader);
+}
+
+/// As [`model`], with another bound on interruptions: long operations have too many orders.
+fn model_within(
+    preemptions: usize,
+    keys: &'static [&'static str],
+    writer: impl Fn(&Tree) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&Tree) + Copy + Send + Sync + 'static,
+) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(PREEMPTIONS);
+    builder.preemption_bound = Some(preemptions);
     builder.max_branches = 100_000;
     builder.check(move || {
         let tree = Arc::new(Tree::with_width(Arc::new(Collector::new())));
@@ -198,6 +208,19 @@ fn a_layer_that_moves_up_against_insert() {
         |tree| {
             assert_eq!(put(tree, "prefix-six", 9), None);
             assert_eq!(get(tree, "prefix-six"), Some(9));
+        },
+    );
+}
+
+#[test]
+fn a_chain_of_layers_that_moves_up_against_insert() {
+    model_within(
+        1,
+        &["a-prefix-that-is-long-one", "a-prefix-that-is-long-two"],
+        |tree| assert_eq!(remove(tree, "a-prefix-that-is-long-one"), Some(0)),
+        |tree| {
+            assert_eq!(put(tree, "a-prefix-too", 9), None);
+            assert_eq!(get(tree, "a-prefix-that-is-long-two"), Some(1));
         },
     );
 }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! All of it happens under the lock of the upper border node, which is taken first, by descending again, so
-//! it keeps the order of locks. Under that lock the link cannot change, nor can the layer's root be given up,
+//! it keeps the order of locks. Long keys with a common start make long chains of layers with one key each; all
+//! layers of a chain are locked from the top and go at once, or a removal would take time by the square of its length. Under that lock the link cannot change, nor can the layer's root be given up,
 //! so the replaced nodes are unlinked for good when they are retired. Writers that wait for a lock of a
 //! node that goes find it deleted and start over; readers likewise. Values move as they do when
 //! a layer is made: the old place keeps the value as of the change. Source: section 4.6.5.
@@ -28,15 +29,39 @@ use super::suffix::Suffix;
 use super::write::Unlinked;
 use crate::slot::Slot;
 
+/// A border node in an upper layer, and the layer below that hangs on one of its slots.
+struct Above<const W: usize> {
+    upper: Latch<W>,
+    /// The upper layer's first byte within the key.
+    offset: usize,
+    slice: Slice,
+    link: Node<W>,
+}
+
+/// The layers from a locked border node down to one to be tidied. All between hold just a link to the next.
+struct Chain<const W: usize> {
+    /// The border node above the chain first.
+    latches: Vec<Latch<W>>,
+    /// The slice of the link in each of them.
+    slices: Vec<Slice>,
+}
+
+/// What tidying came to.
+enum Tidied {
+    Done(Aftermath),
+    /// Somebody else has changed one of the layers.
+    Retry,
+}
+
 impl<S: Slot, const W: usize> Masstree<S, W> {
     /// Tidies the layer that `key` leads to at `offset`, and those above it as they become small.
     #[cold]
     pub(super) fn tidy<G: Guard>(&self, key: &[u8], mut offset: usize, guard: &G) {
         while offset > 0 {
-            let Some((upper, link)) = self.lock_above(key, offset) else { return };
-            let node = upper.node();
-            offset -= 8;
-            let after = self.tidy_layer(upper, link, Slice::at(key, offset), offset, guard);
+            let Some(above) = self.lock_above(key, offset) else { return };
+            let (node, upper_offset) = (above.upper.node(), above.offset);
+            let Tidied::Done(after) = self.tidy_below(above, key, offset, guard) else { continue };
+            offset = upper_offset;
             match after {
                 Aftermath::Nothing => return,
                 Aftermath::SmallLayer => {}
@@ -45,13 +70,13 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         }
     }
 
-    /// Locks the border node that links to the layer at `offset`; returns the linked node too. None if there
-    /// is no such layer any more.
-    fn lock_above(&self, key: &[u8], offset: usize) -> Option<(Latch<W>, Node<W>)> {
+    /// Locks the lowest border node above the layer at `offset` that holds more than the link on the way there,
+    /// or else the first one. None if there is no such layer any more.
+    fn lock_above(&self, key: &[u8], offset: usize) -> Option<Above<W>> {
         'tree: loop {
             let mut root = self.root();
-            let mut at = 0;
-            loop {
+            let mut found = None;
+            for at in (0..offset).step_by(8) {
                 let slice = Slice::at(key, at);
                 let Some(mut visit) = find_border(root, slice.bits) else { continue 'tree };
                 let word = match look_up(&mut visit, slice) {
@@ -61,95 +86,148 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                 };
                 // SAFETY: `look_up` validated the word; the caller holds a guard.
                 let Link::Layer(link) = (unsafe { Link::from_word(word) }) else { return None };
-                at += 8;
-                if at == offset {
-                    let Some(latch) = Latch::take_link_to(visit, slice, link) else { continue 'tree };
-                    return Some((latch, link));
+                // A hint only: what counts is checked under the locks.
+                let lone = visit.version.is_root() && visit.node.permutation().count() == 1;
+                if !lone || found.is_none() {
+                    found = Some((visit, at, slice, link));
                 }
                 root = link;
             }
+            let (visit, offset, slice, link) = found?;
+            let Some(upper) = Latch::take_link_to(visit, slice, link) else { continue 'tree };
+            return Some(Above { upper, offset, slice, link });
         }
     }
 
-    /// Tidies one layer. `upper` is the locked border node, in the layer at `offset`, whose slot for `slice`
-    /// links to it. Returns what the change calls for in `upper`'s own layer.
-    fn tidy_layer<G: Guard>(
-        &self,
-        upper: Latch<W>,
-        link: Node<W>,
-        slice: Slice,
-        offset: usize,
-        guard: &G,
-    ) -> Aftermath {
-        let mut link = link;
+    /// Tidies the layer at `offset`, locking those between it and `above` on the way down.
+    fn tidy_below<G: Guard>(&self, above: Above<W>, key: &[u8], offset: usize, guard: &G) -> Tidied {
+        let mut at = above.offset + 8;
+        let mut link = above.link;
+        let mut chain = Chain { latches: vec![above.upper], slices: vec![above.slice] };
         loop {
-            let Some(root) = layer_root(link) else { return Aftermath::Nothing };
+            let Some(root) = layer_root(link) else { return Tidied::Retry };
             if !root.version.is_border() {
+                let (upper, slice) = chain.lowest();
+                if at < offset {
+                    return Tidied::Retry;
+                }
                 let relink = |child| upper.relink(slice, Link::Layer(child));
                 if collapse_root(root.node, relink, guard) {
                     link = root.node.child(0);
-                } else if root.node.nkeys() > 0 {
-                    return Aftermath::Nothing;
+                    continue;
                 }
-                continue;
+                let nothing = root.node.nkeys() > 0;
+                return if nothing { Tidied::Done(Aftermath::Nothing) } else { Tidied::Retry };
             }
-            let Some(latch) = Latch::take(root.node) else { return Aftermath::Nothing };
+            let Some(latch) = Latch::take(root.node) else { return Tidied::Retry };
             if !latch.version().peek().is_root() {
                 // It has split while we waited.
-                continue;
+                return Tidied::Retry;
             }
-            let Some(unlinked) = self.shrink_border(&upper, slice, &latch) else { return Aftermath::Nothing };
-            let after = aftermath(&upper, offset);
-            drop(latch);
-            drop(upper);
-            unlinked.retire::<S>(None, guard);
-            return after;
+            if at == offset {
+                return Tidied::Done(self.shrink(chain, latch, above.offset, guard));
+            }
+            let Some(next) = lone_link(&latch) else { return Tidied::Retry };
+            chain.latches.push(latch);
+            chain.slices.push(Slice::at(key, at));
+            link = next;
+            at += 8;
         }
     }
 
-    /// Replaces the border node that is a whole layer by something smaller, if it can be; returns what has
-    /// been unlinked.
-    fn shrink_border(&self, upper: &Latch<W>, slice: Slice, root: &Latch<W>) -> Option<Unlinked<W>> {
+    /// Replaces the border node that is a whole layer by something smaller, if it can be. Returns what that calls
+    /// for in the layer above the chain.
+    fn shrink<G: Guard>(&self, chain: Chain<W>, root: Latch<W>, offset: usize, guard: &G) -> Aftermath {
         let (lens, permutation) = (root.lens(), root.permutation());
         let count = permutation.count();
-        let mut unlinked = Unlinked { suffix: None, node: Some(root.node()) };
+        let (top, slice) = chain.topmost();
+        let mut moved = None;
+        let mut all = true;
         match count {
             0 => {
-                let Seat::Taken { position, .. } = upper.seat(slice) else {
-                    unreachable!("the caller has found the slot")
+                let Seat::Taken { position, .. } = top.seat(slice) else {
+                    unreachable!("the slot was found when the node was locked")
                 };
-                upper.remove_entry(position);
+                top.remove_entry(position);
             }
-            1 if let Some((suffix, old)) = self.pulled_up(root.entry(lens, permutation, 0)) => {
-                upper.relink(slice, Link::Suffix(suffix));
-                unlinked.suffix = old;
+            1 if let Some((suffix, old)) = self.pulled_up(&chain, root.entry(lens, permutation, 0)) => {
+                top.relink(slice, Link::Suffix(suffix));
+                moved = old;
             }
             _ => {
-                let width = shrunk_width::<W>(count, lens.width())?;
+                let Some(width) = shrunk_width::<W>(count, lens.width()) else { return Aftermath::Nothing };
                 let entries = (0..count).map(|position| root.entry(lens, permutation, position));
                 let narrower = self.new_layer(width, entries);
+                let (upper, slice) = chain.lowest();
                 upper.relink(slice, Link::Layer(narrower));
+                all = false;
             }
         }
         root.version().mark_deleted();
-        Some(unlinked)
+        let mut gone = vec![root.node()];
+        if all {
+            for latch in &chain.latches[1..] {
+                latch.version().mark_deleted();
+                gone.push(latch.node());
+            }
+        }
+        let after = aftermath(top, offset);
+        drop((root, chain));
+        for node in gone {
+            Unlinked::<W> { suffix: None, node: Some(node) }.retire::<S>(None, guard);
+        }
+        Unlinked::<W> { suffix: moved, node: None }.retire::<S>(None, guard);
+        after
     }
 
-    /// A suffix block that holds a layer's only key, slice included; and the block it had there, if any. None
-    /// if the key goes on in a deeper layer.
-    fn pulled_up(&self, entry: Entry) -> Option<(Suffix, Option<Suffix>)> {
-        let bytes = entry.slice.bits.to_be_bytes();
+    /// A suffix block that holds a layer's only key, from the chain's first own slice on; and the block it had
+    /// there, if any. None if the key goes on in a deeper layer.
+    fn pulled_up(&self, chain: &Chain<W>, entry: Entry) -> Option<(Suffix, Option<Suffix>)> {
+        let own = entry.slice.bits.to_be_bytes();
+        let mut bytes: Vec<u8> =
+            chain.slices[1..].iter().flat_map(|slice| slice.bits.to_be_bytes()).collect();
         if entry.slice.code != LINK {
-            let own = &bytes[..entry.slice.code.into()];
-            return Some((Suffix::new(&self.arena, own, entry.lv), None));
+            bytes.extend_from_slice(&own[..entry.slice.code.into()]);
+            return Some((Suffix::new(&self.arena, &bytes, entry.lv), None));
         }
         // SAFETY: the node is locked, so word and code belong together; the caller's guard protects.
         match unsafe { Link::<W>::from_word(entry.lv) } {
             Link::Layer(_) => None,
             Link::Suffix(old) => {
-                let whole = [&bytes[..], old.bytes()].concat();
-                Some((Suffix::new(&self.arena, &whole, old.value()), Some(old)))
+                bytes.extend_from_slice(&own);
+                bytes.extend_from_slice(old.bytes());
+                Some((Suffix::new(&self.arena, &bytes, old.value()), Some(old)))
             }
         }
+    }
+}
+
+impl<const W: usize> Chain<W> {
+    /// The border node above the chain, and the slice of its link.
+    fn topmost(&self) -> (&Latch<W>, Slice) {
+        (&self.latches[0], self.slices[0])
+    }
+
+    /// The border node that links to the layer to be tidied, and the slice of its link.
+    fn lowest(&self) -> (&Latch<W>, Slice) {
+        let last = self.latches.len() - 1;
+        (&self.latches[last], self.slices[last])
+    }
+}
+
+/// The layer that a locked border node links to, if that is all it holds.
+fn lone_link<const W: usize>(latch: &Latch<W>) -> Option<Node<W>> {
+    let (lens, permutation) = (latch.lens(), latch.permutation());
+    if permutation.count() != 1 {
+        return None;
+    }
+    let entry = latch.entry(lens, permutation, 0);
+    if entry.slice.code != LINK {
+        return None;
+    }
+    // SAFETY: the node is locked, so word and code belong together; the caller's guard protects.
+    match unsafe { Link::from_word(entry.lv) } {
+        Link::Layer(node) => Some(node),
+        Link::Suffix(_) => None,
     }
 }
