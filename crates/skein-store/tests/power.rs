@@ -119,7 +119,8 @@ fn cut_everywhere(durability: Durability) {
     store.close().unwrap();
     let total = disk.operations();
     let mut cuts = 0;
-    for at in 1..=total + 1 {
+    // What survives a cut is drawn anew in each round.
+    for (round, at) in (0..2).flat_map(|round| (1..=total + 1).map(move |at| (round, at))) {
         let disk = SimStorage::new();
         disk.cut_power_at(at);
         let mut history = History::default();
@@ -131,7 +132,7 @@ fn cut_everywhere(durability: Durability) {
         history.states.rotate_right(1);
         history.acknowledged += usize::from(history.acknowledged > 0);
         cuts += 1;
-        disk.reboot(at * 31 + 7);
+        disk.reboot(at * 31 + round);
         // A second cut in the recovery, at a point that wanders, and then a third recovery that is let be.
         if at % 3 == 0 {
             disk.cut_power_at(disk.operations() + 1 + at / 3 % 60);

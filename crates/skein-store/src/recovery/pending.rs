@@ -66,3 +66,29 @@ impl Pending {
             .collect()
     }
 }
+
+/// `RUSTFLAGS="--cfg skein_loom" cargo test -p skein-store --lib --release models`
+#[cfg(all(test, skein_loom))]
+mod models {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    /// The one with the row and the one with the merge: one of them sees the other, and never both take the merge.
+    #[test]
+    fn a_merge_and_its_base_do_not_miss_each_other() {
+        loom::model(|| {
+            // A key's version in the index: put with Release, read with Acquire.
+            let shared = Arc::new((Pending::default(), AtomicUsize::new(0)));
+            let base = shared.clone();
+            let base = thread::spawn(move || {
+                base.1.store(1, Ordering::Release);
+                base.0.take(b"k", 1).is_some()
+            });
+            shared.0.add(b"k", 2, Vec::new());
+            let seen = shared.1.load(Ordering::Acquire) == 1;
+            assert!(base.join().unwrap() || seen, "the merge is left waiting");
+        });
+    }
+}
