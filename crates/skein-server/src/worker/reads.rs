@@ -70,6 +70,21 @@ impl Reads {
         session: &Session,
         output_max: usize,
     ) -> usize {
+        self.run_by(slots, active, output_max, |keys, answers| match keys {
+            [key] => session.get_with(key, |row| answers.found(0, row)),
+            _ => session.get_many(keys, |i, row| answers.found(i, row)),
+        })
+    }
+
+    /// The same with any `look_up`, which gives each key's row to the answers, in any order.
+    #[inline]
+    fn run_by(
+        &mut self,
+        slots: &mut Slots,
+        active: &[usize],
+        output_max: usize,
+        look_up: impl FnOnce(&[&[u8]], &mut Answers<'_>),
+    ) -> usize {
         let Slots { connections, outputs, .. } = slots;
         let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
         let Self { plan, aside } = self;
@@ -96,14 +111,12 @@ impl Reads {
         aside.clear();
         let mut answers =
             Answers { plan, connections, outputs, aside, states: [State::Waits; BATCH], next: 0, output_max };
-        match count {
-            0 => return 0,
-            1 => session.get_with(keys[0], |row| answers.found(0, row)),
-            _ => session.get_many(&keys[..count], |i, row| answers.found(i, row)),
+        if count == 0 {
+            return 0;
         }
-        let dropped = answers.states;
-        let answered = answers.next.min(count);
-        self.take(connections, &dropped[..count], answered)
+        look_up(&keys[..count], &mut answers);
+        let (states, answered) = (answers.states, answers.next.min(count));
+        self.take(connections, &states[..count], answered)
     }
 
     /// Takes what was answered out of the queues.
@@ -191,3 +204,6 @@ impl Answers<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
