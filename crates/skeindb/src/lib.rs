@@ -53,16 +53,20 @@
 //!
 //! # Parts
 //!
-//! [`Session`] is the way in for servers: batched lookups whose memory reads overlap, rows without copies, one log append
-//! for several writes. [`index`] has the ordered in-memory indexes by themselves, without logs. [`client`] is a small
-//! blocking client for a SkeinDB server. Programs that embed the store turn off the feature `cli`, which only the
-//! `skein` command needs.
+//! - [`Session`] is the way in for servers: batched lookups whose memory reads overlap, rows without copies, one log
+//!   append for several writes.
+//! - [`index`] has the ordered in-memory indexes by themselves, without logs.
+//! - [`storage`] is the trait behind all file access; [`inspect`] reads a data folder and changes nothing.
+//! - [`client`] is a small blocking client for a SkeinDB server.
+//!
+//! Programs that embed the store turn off the feature `cli`, which only the `skein` command needs.
 
 pub use skein_index as index;
+pub use skein_log::storage;
 pub use skein_store::{
-    Batch, Change, CheckpointReport, CloseReport, Columns, Direction, Durability, Entry, Error, IndexKind,
-    Limits, RecoveryReport, Result, Row, RowRef, Session, Store, StoreOptions, StoreStats, Ticket, Updated,
-    Writer,
+    Batch, Change, CheckpointFound, CheckpointReport, CloseReport, Columns, Direction, Durability, Entry,
+    Error, IndexKind, Inspection, Limits, RecoveryReport, Result, Row, RowRef, Rows, Session, Store,
+    StoreOptions, StoreStats, Ticket, Updated, VALUE_BYTES_MAX, Writer, inspect,
 };
 
 pub mod client;
