@@ -83,7 +83,30 @@ impl Server {
     /// Starts a server, or gives what it said instead.
     pub fn try_start(folder: &Path, options: &[&str]) -> Result<Self, Output> {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(folder).args(options).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg(folder).args(options);
+        Self::launch(command)
+    }
+
+    /// Starts a server whose files cannot grow over about a megabyte.
+    pub fn start_on_a_small_disk(folder: &Path, options: &[&str]) -> Self {
+        let mut command = Command::new("sh");
+        let script = "trap '' XFSZ; ulimit -f 2048; exec \"$@\"";
+        command.args([
+            "-c",
+            script,
+            "sh",
+            env!("CARGO_BIN_EXE_skein"),
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--data",
+        ]);
+        command.arg(folder).args(options);
+        Self::launch(command).expect("the server starts")
+    }
+
+    fn launch(mut command: Command) -> Result<Self, Output> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("skein runs");
         let mut stdout = BufReader::new(child.stdout.take().expect("standard output is a pipe"));
         let mut greeting = String::new();

@@ -138,3 +138,38 @@ fn the_greeting_and_the_farewell_say_what_matters() {
     assert!(server.greeting.contains("1 key ("), "{}", server.greeting);
     server.stop();
 }
+
+/// A disk that takes no more: writes are answered with an error, reads go on, and what was acknowledged is there after
+/// a restart on a sound disk.
+#[test]
+fn a_full_disk_stops_writes_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--durability", "sync", "--workers", "1", "--log-segment-size", "256k"];
+    let server = Server::start_on_a_small_disk(folder.path(), &options);
+    let mut client = server.client();
+    for key in [b"a", b"b"] {
+        assert_eq!(client.call(&[b"SET", key, b"kept"]).unwrap(), Reply::ok());
+    }
+    let large = vec![b'x'; 8 << 20];
+    let refused = client.call(&[b"SET", b"large", &large]).unwrap().to_string();
+    assert!(refused.contains("MISCONF") && refused.contains("writes are stopped"), "{refused}");
+    // A connection that waited for the disk is closed; others go on.
+    let mut client = server.client();
+    assert_eq!(client.call(&[b"GET", b"a"]).unwrap(), Reply::Bulk(b"kept".to_vec()));
+    for command in [&[&b"SET"[..], b"c", b"1"][..], &[b"INCR", b"n"], &[b"DEL", b"a"]] {
+        let refused = client.call(command).unwrap().to_string();
+        assert!(refused.contains("MISCONF"), "{refused}");
+    }
+    assert_eq!(client.call(&[b"MGET", b"a", b"b"]).unwrap().to_string(), "1) \"kept\"\n2) \"kept\"");
+    let load = crate::common::run_with_input(["load", "-", "--to", &server.address], b"k\n");
+    crate::common::assert_refused(&load, 1, &["line 1", "MISCONF", "0 loaded before"]);
+    server.signal("TERM");
+    let (status, _, errors) = server.wait();
+    assert_eq!(status.code(), Some(1), "{errors}");
+    assert!(errors.contains("writes are stopped"), "{errors}");
+
+    let server = Server::start(folder.path(), &options);
+    let kept = server.client().call(&[b"MGET", b"a", b"b"]).unwrap().to_string();
+    assert_eq!(kept, "1) \"kept\"\n2) \"kept\"");
+    server.stop();
+}
