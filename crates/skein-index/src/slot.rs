@@ -37,7 +37,8 @@ pub unsafe trait Slot: Sized + Send + Sync + 'static {
     /// `word` came from `into_word` of this type and is not taken back before `'g` ends.
     unsafe fn borrow<'g>(word: u64) -> Self::Ref<'g>;
 
-    /// Asks the processor to fetch what [`borrow`](Slot::borrow) will read; nothing by default.
+    /// Asks the processor to fetch what [`borrow`](Slot::borrow) will read; nothing by default. The word may be any:
+    /// an index may ask before it knows that what it has read is valid.
     #[inline(always)]
     fn prefetch(_word: u64) {}
 }
@@ -159,5 +160,7 @@ unsafe impl<T: Send + Sync + 'static> Slot for Boxed<T> {
         unsafe { &*std::ptr::with_exposed_provenance(word as usize) }
     }
     #[inline(always)]
-    fn prefetch(_word: u64) {}
+    fn prefetch(word: u64) {
+        crate::memory::prefetch_read(std::ptr::with_exposed_provenance::<T>(word as usize));
+    }
 }

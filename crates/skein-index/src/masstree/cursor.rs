@@ -16,117 +16,16 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 
 use skein_sync::reclaim::Guard;
-use skein_sync::version::Version;
 
 use super::Masstree;
+use super::frame::{Frame, Neighbour};
 use super::key::Slice;
 use super::lens::LINK;
 use super::link::Link;
 use super::lookup::find_border;
 use super::node::Node;
-use super::permutation::Permutation;
 use crate::index::Cursor;
 use crate::slot::Slot;
-
-/// How many keys ahead the cursor asks for what they link to. Most suffixes and small layers lie scattered,
-/// and a scan would wait for each.
-const AHEAD: isize = 4;
-
-/// Bytes of a suffix to ask for before its length is known.
-const SUFFIX_AHEAD: usize = 32;
-
-/// A border node on the cursor's path.
-#[derive(Clone, Copy, Debug)]
-struct Frame<const W: usize> {
-    node: Node<W>,
-    version: Version,
-    permutation: Permutation,
-    /// From -1, before the first, to the count, past the last.
-    position: isize,
-}
-
-impl<const W: usize> Frame<W> {
-    fn new(node: Node<W>, version: Version) -> Self {
-        Self { node, version, permutation: node.permutation(), position: 0 }
-    }
-
-    fn to_last(mut self) -> Self {
-        self.position = self.permutation.count().cast_signed() - 1;
-        self
-    }
-
-    fn step(&mut self, forward: bool) {
-        self.position += if forward { 1 } else { -1 };
-    }
-
-    /// Asks for what the key `ahead` steps on links to.
-    #[inline]
-    fn prefetch(&self, forward: bool, ahead: isize) {
-        let position = if forward { self.position + ahead } else { self.position - ahead };
-        let Some(slot) = self.slot_at(position) else { return };
-        let lens = self.node.lens();
-        if lens.code(slot) == LINK {
-            Link::<W>::prefetch(self.node.lv(slot, lens.width()), SUFFIX_AHEAD);
-        }
-    }
-
-    /// Asks for what the first keys of a node just reached link to.
-    #[inline]
-    fn prefetch_first(&self, forward: bool) {
-        (0..AHEAD).for_each(|ahead| self.prefetch(forward, ahead));
-    }
-
-    /// The slot at the frame's position.
-    #[inline(always)]
-    fn slot(&self) -> Option<usize> {
-        self.slot_at(self.position)
-    }
-
-    #[inline(always)]
-    fn slot_at(&self, position: isize) -> Option<usize> {
-        let position = usize::try_from(position).ok()?;
-        (position < self.permutation.count()).then(|| self.permutation.slot(position))
-    }
-
-    fn changed(&self) -> bool {
-        self.node.version().changed(self.version)
-    }
-
-    /// The neighbour in the direction of travel.
-    fn neighbour(&self, forward: bool) -> Neighbour<W> {
-        let node = self.node;
-        let neighbour = match node.is_full_width() {
-            false => None,
-            true if forward => node.next(),
-            true => node.prev(),
-        };
-        if self.changed() {
-            return Neighbour::Changed;
-        }
-        let Some(neighbour) = neighbour else { return Neighbour::None };
-        let version = neighbour.version().stable();
-        if version.is_deleted() {
-            return Neighbour::Changed;
-        }
-        let frame = Self::new(neighbour, version);
-        if forward {
-            if let Some(after) = neighbour.next() {
-                after.prefetch();
-            }
-            return Neighbour::Found(frame);
-        }
-        // If the left neighbour has split, its `next` leads to the node that lies between.
-        if neighbour.next() == Some(node) { Neighbour::Found(frame.to_last()) } else { Neighbour::Changed }
-    }
-}
-
-/// What lies beside a node.
-enum Neighbour<const W: usize> {
-    Found(Frame<W>),
-    None,
-    /// Something has changed; descend again.
-    Changed,
-}
 
 /// Where a cursor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,7 +128,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             let slice = Slice::at(target, offset);
             let visit = find_border(root, slice.bits)?;
             let mut frame = Frame::new(visit.node, visit.version);
-            let equal = lower_bound(&mut frame, slice);
+            let equal = frame.lower_bound(slice);
             let lens = frame.node.lens();
             let word = frame.slot().map_or(0, |slot| frame.node.lv(slot, lens.width()));
             if frame.changed() {
@@ -259,7 +158,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             if passed {
                 frame.step(forward);
             }
-            frame.prefetch_first(forward);
+            frame.prefetch_first::<S>(forward);
             self.frames.push(frame);
             return self.settle(forward, false);
         }
@@ -270,7 +169,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
         let visit = find_border(root, if forward { 0 } else { u64::MAX })?;
         let frame = Frame::new(visit.node, visit.version);
         let frame = if forward { frame } else { frame.to_last() };
-        frame.prefetch_first(forward);
+        frame.prefetch_first::<S>(forward);
         self.frames.push(frame);
         Some(())
     }
@@ -290,7 +189,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
                     Neighbour::Changed => return None,
                     Neighbour::Found(neighbour) => {
                         *frame = neighbour;
-                        frame.prefetch_first(forward);
+                        frame.prefetch_first::<S>(forward);
                     }
                     Neighbour::None => {
                         self.frames.pop();
@@ -312,6 +211,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
                 frame.step(forward);
                 continue;
             }
+            frame.prefetch_ahead::<S>(forward);
             let slice = bits.to_be_bytes();
             if code < LINK {
                 self.key.truncate(prefix);
@@ -319,7 +219,6 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
                 self.state = State::On(word);
                 return Some(true);
             }
-            frame.prefetch(forward, AHEAD);
             // SAFETY: validated above; the cursor borrows a guard.
             match unsafe { Link::from_word(word) } {
                 Link::<W>::Suffix(suffix) => {
@@ -340,24 +239,6 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             }
         }
     }
-}
-
-/// Puts a frame on the first live key at or after `slice`; returns whether it is equal.
-fn lower_bound<const W: usize>(frame: &mut Frame<W>, slice: Slice) -> bool {
-    let lens = frame.node.lens();
-    for position in 0..frame.permutation.count() {
-        let slot = frame.permutation.slot(position);
-        if !lens.is_live(slot) {
-            continue;
-        }
-        let here = Slice { bits: frame.node.slice(slot), code: lens.code(slot) };
-        if here >= slice {
-            frame.position = position.cast_signed();
-            return here == slice;
-        }
-    }
-    frame.position = frame.permutation.count().cast_signed();
-    false
 }
 
 impl<'g, S: Slot, G: Guard, const W: usize> Cursor<'g, S> for MasstreeCursor<'g, S, G, W> {

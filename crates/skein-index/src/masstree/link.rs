@@ -51,16 +51,14 @@ impl<const W: usize> Link<W> {
         }
     }
 
-    /// Asks for the cache lines that following a slot's word will read; of a suffix, so many bytes.
+    /// Asks for the cache lines that following a slot's word will read; of a suffix, so many bytes. The word need
+    /// not be valid.
     #[inline(always)]
     pub(super) fn prefetch(word: u64, length: usize) {
-        // SAFETY: only an address is computed; prefetching reads nothing.
-        unsafe {
-            if word & LAYER == 0 {
-                Suffix::from_word(word).prefetch(length);
-            } else {
-                Node::<W>::from_word(word).prefetch_hint((word >> 1) & 3);
-            }
+        if word & LAYER == 0 {
+            Suffix::prefetch(word, length);
+        } else {
+            Node::<W>::prefetch_hint(word & !7, (word >> 1) & 3);
         }
     }
 }

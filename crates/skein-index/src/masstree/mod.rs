@@ -38,6 +38,7 @@ mod batch;
 mod border;
 mod check;
 mod cursor;
+mod frame;
 mod key;
 mod latch;
 mod layer;

@@ -190,16 +190,7 @@ impl<const W: usize> Node<W> {
     /// Asks for all cache lines of a full or interior node.
     #[inline(always)]
     pub(super) fn prefetch(self) {
-        self.prefetch_bytes(Self::FULL_SIZE);
-    }
-
-    #[inline(always)]
-    fn prefetch_bytes(self, bytes: usize) {
-        let mut offset = 0;
-        while offset < bytes {
-            prefetch_read(self.0.as_ptr().wrapping_add(offset));
-            offset += CACHE_LINE;
-        }
+        prefetch_bytes(self.0.as_ptr(), Self::FULL_SIZE);
     }
 
     /// How many cache lines to ask for, for a root of either kind: 1 to 3, or 0 for those of a full node.
@@ -211,14 +202,20 @@ impl<const W: usize> Node<W> {
         self.size().div_ceil(CACHE_LINE).min(3) as u64
     }
 
-    /// Asks for as many cache lines as [`Self::lines_hint`] said.
+    /// Asks for as many cache lines of the node at an address as [`Self::lines_hint`] said.
     #[inline(always)]
-    pub(super) fn prefetch_hint(self, hint: u64) {
-        if hint == 0 {
-            self.prefetch();
-        } else {
-            self.prefetch_bytes(hint as usize * CACHE_LINE);
-        }
+    pub(super) fn prefetch_hint(address: u64, hint: u64) {
+        let node = std::ptr::without_provenance(address as usize);
+        prefetch_bytes(node, if hint == 0 { Self::FULL_SIZE } else { hint as usize * CACHE_LINE });
+    }
+}
+
+#[inline(always)]
+fn prefetch_bytes(start: *const u8, bytes: usize) {
+    let mut offset = 0;
+    while offset < bytes {
+        prefetch_read(start.wrapping_add(offset));
+        offset += CACHE_LINE;
     }
 }
 

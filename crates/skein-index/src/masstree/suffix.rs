@@ -95,16 +95,17 @@ impl Suffix {
         Arena::rounded(HEAD + self.bytes().len())
     }
 
-    /// Asks for the block's cache lines, as far as `length` bytes of the suffix go.
+    /// Asks for the cache lines of the block at an address, as far as `length` bytes of the suffix go.
     #[inline(always)]
-    pub(super) fn prefetch(self, length: usize) {
+    pub(super) fn prefetch(address: u64, length: usize) {
+        let block: *const u8 = std::ptr::without_provenance(address as usize);
         let mut offset = 0;
         while offset < HEAD + length {
-            prefetch_read(self.0.as_ptr().wrapping_add(offset));
+            prefetch_read(block.wrapping_add(offset));
             offset += CACHE_LINE;
         }
         // A block may begin anywhere in a line, and so end in one more.
-        prefetch_read(self.0.as_ptr().wrapping_add(HEAD + length - 1));
+        prefetch_read(block.wrapping_add(HEAD + length - 1));
     }
 
     /// Frees the block.
