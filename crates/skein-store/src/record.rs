@@ -163,8 +163,10 @@ pub(crate) fn row_of_tables(rows: &Rows, mut tables: &[u8]) -> Option<Row> {
         columns.extend(table.columns());
         tables = rest;
     }
-    (!columns.is_empty() && table::size(&columns) <= crate::row::BODY_LEN_MAX)
-        .then(|| Row::from_sorted(rows, &columns))
+    if table::size(&columns) > crate::row::BODY_LEN_MAX {
+        return None;
+    }
+    Row::from_sorted(rows, &columns)
 }
 
 impl<'a> Merge<'a> {
@@ -209,7 +211,7 @@ mod tests {
     #[test]
     fn records_come_back() {
         let rows = Rows::new();
-        let mut row = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]);
+        let mut row = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]).unwrap();
         row.set_version(5);
         let mut out = Vec::new();
         write_row(&mut out, b"key", row.as_ref());
@@ -239,10 +241,28 @@ mod tests {
         out[0] = 99;
         assert!(Record::parse(&out).is_none());
         let rows = Rows::new();
-        let base = rows.columns(&[(b"a", b"1")]);
+        let base = rows.columns(&[(b"a", b"1")]).unwrap();
         for bad in [&b"\x01\0\0\0"[..], b"\xff\xff\xff\xff\0\0\0\0\0\0\0\0", b"\0\0\0\0\x01\0\0\0a"] {
             assert!(Merge::of(bad).onto(&rows, base.as_ref()).is_none());
         }
         assert!(row_of_tables(&rows, b"").is_none());
+    }
+
+    proptest::proptest! {
+        /// Whatever a payload is, reading it gives a record or none, and making its row gives a row or none.
+        #[test]
+        fn garbage_makes_no_harm(kind in 0u8..6, key_len in 0u16..8, body: Vec<u8>) {
+            let mut payload = vec![kind];
+            payload.extend_from_slice(&key_len.to_le_bytes());
+            payload.extend_from_slice(&7u64.to_le_bytes());
+            payload.extend_from_slice(&body);
+            let rows = Rows::new();
+            let base = rows.columns(&[(b"a", b"1")]).unwrap();
+            match Record::parse(&payload).map(|record| record.effect) {
+                Some(Effect::Columns(tables)) => drop(row_of_tables(&rows, tables)),
+                Some(Effect::Merge(merge)) => drop(merge.onto(&rows, base.as_ref())),
+                _ => {}
+            }
+        }
     }
 }

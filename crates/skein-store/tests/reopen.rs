@@ -345,7 +345,7 @@ fn check(store: &Store, model: &BTreeMap<Vec<u8>, Contents>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     /// Random writes, checkpoints and reopenings, at levels that change, leave what a map would hold; and a key's
     /// versions only rise.

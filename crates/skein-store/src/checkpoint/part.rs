@@ -15,7 +15,7 @@ use skein_log::storage::{Storage, StorageFile};
 use super::manifest::PartInfo;
 use crate::folder::{FORMAT_VERSION, StoreId};
 use crate::record::{self, Reader};
-use crate::row::{Row, RowRef, Rows};
+use crate::row::{BODY_LEN_MAX, Row, RowRef, Rows};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"SKEINCKP";
@@ -127,6 +127,7 @@ impl PartRow<'_> {
     #[inline]
     pub(crate) fn row(&self, rows: &Rows) -> Option<Row> {
         let mut row = match self.kind {
+            VALUE if self.body.len() > BODY_LEN_MAX => return None,
             VALUE => rows.value(&[self.body]),
             _ => record::row_of_tables(rows, self.body)?,
         };

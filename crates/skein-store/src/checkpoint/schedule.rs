@@ -84,6 +84,7 @@ fn run(inner: &Inner, (orders, wake): &(Mutex<Orders>, Condvar)) {
         if requested || (Instant::now() >= not_before && inner.checkpoint_is_due()) {
             match inner.checkpoint(inner.options.checkpoint_threads) {
                 Ok(report) => tracing::info!(rows = report.rows, took = ?report.took, "checkpoint written"),
+                Err(Error::Closed) => {}
                 Err(error) => {
                     tracing::error!("the checkpoint failed, the log is kept: {error}");
                     not_before = Instant::now() + RETRY_INTERVAL;

@@ -99,7 +99,7 @@ fn write_part(inner: &Inner, folder: &Path, begin: u64, part: usize, cuts: &[Vec
     let mut writer = PartWriter::create(&*inner.folder.storage, path, inner.folder.id, begin, part)?;
     let mut done = Ok(());
     inner.index.scan((start, end), Direction::Forward, |key, row| {
-        done = writer.row(key, row);
+        done = if inner.gives_up_checkpoints() { Err(Error::Closed) } else { writer.row(key, row) };
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     done?;

@@ -26,8 +26,8 @@ impl Rows {
         Row::value(self, parts)
     }
 
-    /// A row of columns, given in any order (at least one); of a name that comes twice, the last counts.
-    pub fn columns(&self, columns: &[Column<'_>]) -> Row {
+    /// A row of columns, given in any order; of a name that comes twice, the last counts. `None` if there is none.
+    pub fn columns(&self, columns: &[Column<'_>]) -> Option<Row> {
         Row::columns(self, columns)
     }
 

@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 1 << 10;
 const BLOCK_BYTES_MIN: usize = BLOCK_BYTES / 4;
 
 impl Row {
-    pub(super) fn columns(rows: &Rows, columns: &[Column<'_>]) -> Self {
+    pub(super) fn columns(rows: &Rows, columns: &[Column<'_>]) -> Option<Self> {
         Self::from_sorted(rows, &sorted(columns))
     }
 
@@ -37,12 +37,12 @@ impl Row {
         packer.finish()
     }
 
-    /// A row of columns that are strictly ascending by name, at least one.
-    pub(crate) fn from_sorted(rows: &Rows, columns: &[Column<'_>]) -> Self {
+    /// A row of columns that are strictly ascending by name; `None` if there is none.
+    pub(crate) fn from_sorted(rows: &Rows, columns: &[Column<'_>]) -> Option<Self> {
         let mut packer = Packer::new(rows);
         packer.run.extend_from_slice(columns);
         packer.flush_if_over(TABLE_BYTES_MAX);
-        packer.finish().expect("callers give at least one column")
+        packer.finish()
     }
 
     fn from_table(rows: &Rows, columns: &[Column<'_>]) -> Self {

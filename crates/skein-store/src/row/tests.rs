@@ -30,7 +30,7 @@ fn a_value_is_all_its_parts() {
 
 #[test]
 fn of_equal_names_the_last_counts() {
-    let row = Rows::new().columns(&[(b"b", b"1"), (b"a", b"2"), (b"b", b"3")]);
+    let row = Rows::new().columns(&[(b"b", b"1"), (b"a", b"2"), (b"b", b"3")]).unwrap();
     assert!(row.as_ref().columns().eq([(&b"a"[..], &b"2"[..]), (b"b", b"3")]));
 }
 
@@ -49,7 +49,7 @@ fn a_small_put_to_a_large_row_shares_the_other_blocks() {
     let names: Vec<Vec<u8>> = (0..1000).map(|i| format!("column {i:04}").into_bytes()).collect();
     let columns: Vec<(&[u8], &[u8])> =
         names.iter().map(|name| (&name[..], &b"some twenty bytes..."[..])).collect();
-    let row = Rows::new().columns(&columns);
+    let row = Rows::new().columns(&columns).unwrap();
     assert!(row.as_ref().is_large());
     let after = Rows::new().merged(Some(row.as_ref()), &[(b"column 0500", b"changed")], &[]).unwrap();
     let same =

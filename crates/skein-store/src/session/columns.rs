@@ -67,6 +67,9 @@ impl Writer<'_> {
     /// # Errors
     /// As for [`put`](Self::put), and `WrongKind` if the key holds a value.
     pub fn put_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
+        if columns.is_empty() {
+            return Ok(0);
+        }
         self.admit(key, columns.iter().map(|(name, value)| name.len() + value.len()).sum())?;
         self.turn()?;
         self.put_columns_now(key, columns)

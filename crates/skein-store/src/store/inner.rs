@@ -28,6 +28,8 @@ pub(crate) struct Inner {
     pub(super) next_lane: AtomicUsize,
     /// Set once, by `close`; no write begins after it.
     closed: AtomicBool,
+    /// Set while closing waits for a checkpoint that is being written: it is given up.
+    closing: AtomicBool,
     /// Whether anything was written since the last checkpoint began.
     dirty: AtomicBool,
     pub(super) checkpoints: Checkpoints,
@@ -42,6 +44,8 @@ pub(super) struct Checkpoints {
     pub(super) running: AtomicBool,
     pub(super) finished: AtomicU64,
     pub(super) last_unix_s: AtomicU64,
+    /// Why the last one failed, if it did.
+    pub(super) last_failure: Mutex<Option<String>>,
     /// `LogStats::appended_bytes` when the last one began.
     appended_before: AtomicU64,
     began: Mutex<Instant>,
@@ -71,6 +75,7 @@ impl Inner {
             recovery: RecoveryReport::default(),
             next_lane: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
             dirty: AtomicBool::new(false),
             checkpoints: Checkpoints::new(newest.as_ref().map_or(0, |(manifest, _)| manifest.unix_s)),
             lock: Mutex::new(Some(lock)),
@@ -143,6 +148,9 @@ impl Inner {
         self.dirty.store(false, Ordering::Relaxed);
         let written = checkpoint::write::write(self, threads);
         state.running.store(false, Ordering::Relaxed);
+        let failure =
+            written.as_ref().err().filter(|error| !matches!(error, Error::Closed)).map(Error::to_string);
+        *state.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
         if written.is_ok() {
             state.appended_before.store(appended, Ordering::Relaxed);
             state.finished.fetch_add(1, Ordering::Relaxed);
@@ -167,6 +175,11 @@ impl Inner {
             began.elapsed() >= interval && self.dirty.load(Ordering::Relaxed)
         });
         (by_size || by_time) && self.log.poisoned().is_none()
+    }
+
+    /// Whether a checkpoint that is being written should be given up.
+    pub(crate) fn gives_up_checkpoints(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -205,6 +218,7 @@ impl Checkpoints {
             running: AtomicBool::new(false),
             finished: AtomicU64::new(0),
             last_unix_s: AtomicU64::new(last_unix_s),
+            last_failure: Mutex::new(None),
             appended_before: AtomicU64::new(0),
             began: Mutex::new(Instant::now()),
         }
@@ -219,7 +233,11 @@ pub(super) struct Handle {
 
 impl Handle {
     pub(super) fn close(&self) -> Result<CloseReport> {
+        // Relaxed, both: a hint that is seen soon. The thread has ended before the flag is lowered, so the checkpoint that closing
+        // may write is not given up.
+        self.inner.closing.store(true, Ordering::Relaxed);
         self.scheduler.stop();
+        self.inner.closing.store(false, Ordering::Relaxed);
         self.inner.close()
     }
 }

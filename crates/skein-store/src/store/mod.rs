@@ -4,7 +4,7 @@ mod inner;
 mod simple;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use inner::Handle;
@@ -116,6 +116,8 @@ pub struct StoreStats {
     pub checkpoint_running: bool,
     /// Seconds since 1970 of the end of the last checkpoint; 0 for none.
     pub last_checkpoint_unix_s: u64,
+    /// Why the last checkpoint failed, if it did.
+    pub last_checkpoint_failure: Option<String>,
     /// Why writes are stopped, if they are.
     pub writes_stopped: Option<String>,
 }
@@ -245,6 +247,11 @@ impl Store {
             checkpoints: checkpoints.finished.load(Ordering::Relaxed),
             checkpoint_running: checkpoints.running.load(Ordering::Relaxed),
             last_checkpoint_unix_s: checkpoints.last_unix_s.load(Ordering::Relaxed),
+            last_checkpoint_failure: checkpoints
+                .last_failure
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
             writes_stopped: log.poisoned,
         }
     }
