@@ -222,3 +222,56 @@ fn versions_rise_over_power_cuts_at_sync() {
         disk.reboot(round);
     }
 }
+
+fn number(store: &Store, key: &[u8]) -> u64 {
+    let value = store.get(key).unwrap();
+    value.map_or(0, |value| u64::from_le_bytes(value.try_into().unwrap()))
+}
+
+/// Counts on its own key; each count is seen by [`follow`].
+fn lead(store: &Store) -> Result<(), Error> {
+    let mut session = store.session();
+    for i in 1..400u64 {
+        session.write(|w| w.put(b"leader", &i.to_le_bytes()))?.0?;
+        if i % 50 == 0 {
+            store.flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes down, through another log, what it saw the leader at.
+fn follow(store: &Store) -> Result<(), Error> {
+    let mut session = store.session();
+    for i in 1..400u64 {
+        let seen = number(store, b"leader");
+        session.write(|w| w.put(b"follower", &seen.to_le_bytes()))?.0?;
+        if i % 70 == 0 {
+            store.flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// No holes: what one thread wrote after it had seen another's write is never kept without that write.
+#[test]
+fn a_write_is_not_kept_without_what_it_had_seen() {
+    for durability in [Durability::Buffered, Durability::Sync] {
+        for at in (30..260).step_by(3) {
+            let disk = SimStorage::new();
+            disk.cut_power_at(at);
+            if let Ok(store) = open(&disk, durability) {
+                std::thread::scope(|scope| {
+                    scope.spawn(|| lead(&store));
+                    scope.spawn(|| follow(&store));
+                    // A checkpoint in between moves the place where replay begins.
+                    let _ = store.checkpoint();
+                });
+            }
+            disk.reboot(at);
+            let store = open(&disk, durability).unwrap_or_else(|error| panic!("cut at {at}: {error}"));
+            let (leader, follower) = (number(&store, b"leader"), number(&store, b"follower"));
+            assert!(follower <= leader, "{durability:?}, cut at {at}: {follower} was seen, {leader} is left");
+        }
+    }
+}
