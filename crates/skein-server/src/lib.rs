@@ -9,6 +9,8 @@
 //! Libraries never print: what a server did is in its [`StopReport`], what went wrong meanwhile is a
 //! `tracing` event.
 
+#![forbid(unsafe_code)]
+
 mod acceptor;
 mod client;
 mod commands;
@@ -16,6 +18,7 @@ mod config;
 mod cursors;
 mod engine;
 mod error;
+mod files;
 mod info;
 mod resp;
 mod server;

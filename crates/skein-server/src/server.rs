@@ -20,7 +20,10 @@ use crate::acceptor::{self, Acceptor};
 use crate::engine::{self, Store};
 use crate::shared::{CheckpointFor, Mailbox, Shared};
 use crate::worker::{self, Worker, WorkerReport};
-use crate::{ServerOptions, StartError};
+use crate::{ServerOptions, StartError, files};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
 
 /// A server that is running.
 #[derive(Debug)]
@@ -78,15 +81,20 @@ fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartError> {
 }
 
 impl Server {
-    /// Starts serving `store`. The store stays the caller's to close, after [`wait`](Self::wait).
+    /// Starts serving `store`. The store stays the caller's to close, after [`wait`](Self::wait). Raises this
+    /// process's soft limit on open files if `clients_max` needs it.
     ///
     /// # Errors
     /// An option that cannot work, an address that cannot be listened on, no threads left.
     pub fn start(store: Store, options: ServerOptions) -> Result<Self, StartError> {
         options.check()?;
+        files::make_room(options.clients_max);
         let listen = options.listen;
         let failed = |cause| StartError::Listen { listen, cause };
         let listener = TcpListener::bind(listen).map_err(failed)?;
+        // The standard library's queue of 128 overflows in a burst, and a client that is dropped tries again after
+        // a whole second. Listening once more only sets the length; the system caps it.
+        rustix::net::listen(&listener, BACKLOG).map_err(|cause| failed(cause.into()))?;
         let address = listener.local_addr().map_err(failed)?;
 
         let (acceptor_poll, acceptor_waker) = poll_with_waker(acceptor::WAKE)?;

@@ -219,6 +219,22 @@ fn saves_run_beside_other_clients() {
 }
 
 #[test]
+fn many_connections_at_once() {
+    let server = start();
+    let mut clients: Vec<Client> = (0..1000).map(|_| server.connect()).collect();
+    for (i, client) in clients.iter_mut().enumerate() {
+        let key = format!("k{i}");
+        client
+            .send(&[encode(&[b"SET", key.as_bytes(), b"v"]), encode(&[b"STRLEN", key.as_bytes()])].concat());
+    }
+    for client in &mut clients {
+        assert_eq!(show(&client.reply()), "+OK|");
+        assert_eq!(show(&client.reply()), ":1|");
+    }
+    assert_eq!(clients[0].ask("DBSIZE"), ":1000|");
+}
+
+#[test]
 fn connections_go_to_the_least_loaded_worker() {
     let server = start();
     let mut clients: Vec<Client> = (0..6).map(|_| server.connect()).collect();

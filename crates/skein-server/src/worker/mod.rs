@@ -75,8 +75,9 @@ pub(crate) struct Worker {
     durable: u64,
     /// Until when the replies of this turn are held back.
     ticket: Ticket,
-    /// Input buffers without a connection.
+    /// Input and output buffers without a connection.
     spare: Vec<Vec<u8>>,
+    spare_outputs: Vec<Vec<u8>>,
     /// When a graceful stop gives up; `None` while there is none.
     stop_at: Option<Instant>,
 }
@@ -116,6 +117,7 @@ impl Worker {
             durable: 0,
             ticket: Ticket::default(),
             spare: Vec::new(),
+            spare_outputs: Vec::new(),
             stop_at: None,
             shared,
         }
@@ -220,11 +222,8 @@ impl Worker {
                 continue;
             };
             bytes_in += count;
-            if self
-                .slots
-                .get(slot)
-                .is_some_and(|(connection, _)| connection.input.queued() > 0 || connection.task.is_some())
-            {
+            if connection.input.queued() > 0 || connection.task.is_some() {
+                output.equip(&mut self.spare_outputs);
                 self.active.push(slot);
             }
         }
@@ -316,8 +315,9 @@ impl Worker {
         }
         if more {
             self.again.push(slot);
-        } else if let Some((connection, _)) = self.slots.get(slot) {
+        } else {
             connection.release(&mut self.spare);
+            output.release(&mut self.spare_outputs);
         }
         sent
     }

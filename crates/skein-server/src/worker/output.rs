@@ -10,8 +10,11 @@
 
 use std::collections::VecDeque;
 
-/// Buffers of up to this size are kept when they are empty.
+/// Buffers of up to this size are kept, for this connection or another, when they are empty.
 const KEEP_BYTES: usize = 16 << 10;
+
+/// Buffers kept for others, at most.
+const SPARE_BUFFERS_MAX: usize = 256;
 
 /// Sent bytes are taken out of a buffer that does not run empty once they are this many.
 const DRAIN_BYTES: usize = 1 << 20;
@@ -35,6 +38,27 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// Takes a buffer, if there is none.
+    #[inline]
+    pub(crate) fn equip(&mut self, spare: &mut Vec<Vec<u8>>) {
+        if self.buffer.capacity() == 0
+            && let Some(buffer) = spare.pop()
+        {
+            self.buffer = buffer;
+        }
+    }
+
+    /// Gives the buffer away if nothing is in it, so that an idle connection holds none.
+    #[inline]
+    pub(crate) fn release(&mut self, spare: &mut Vec<Vec<u8>>) {
+        if self.buffer.is_empty() && self.buffer.capacity() > 0 {
+            let buffer = std::mem::take(&mut self.buffer);
+            if spare.len() < SPARE_BUFFERS_MAX {
+                spare.push(buffer);
+            }
+        }
+    }
+
     /// Bytes not yet sent.
     #[inline]
     pub(crate) fn pending(&self) -> usize {
