@@ -33,7 +33,7 @@ pub(crate) const fn size_of(count: usize, content: usize) -> usize {
 }
 
 impl<'a> Table<'a> {
-    /// A table that [`write`] wrote into this process's memory, without checks.
+    /// A table that [`write()`] wrote into this process's memory, without checks.
     #[inline]
     pub(crate) fn trusted(bytes: &'a [u8]) -> Self {
         Self { bytes, count: u32_at(bytes, 0) }

@@ -35,6 +35,34 @@ const REMOVALS_PER_SCAN: usize = 512;
 
 /// One worker's way into the store. `Send`, not `Sync`: one thread at a time. It keeps the store's memory
 /// alive, and is cheap to hold idle. Writes after [`Store::close`] answer an error.
+///
+/// ```
+/// use skein_store::{Change, Error, Store, StoreOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let store = Store::open(folder.path(), StoreOptions::default())?;
+/// let mut session = store.session();
+///
+/// // Several writes, one append to the log; durable once the ticket's epoch is.
+/// let (appended, ticket) = session.write(|writer| {
+///     writer.put(b"flock", b"wild ")?;
+///     writer.update::<Error>(b"flock", |row, rows| {
+///         let old = row.and_then(|row| row.value()).unwrap_or_default();
+///         Ok(Change::Put(rows.value(&[old, b"geese"])))
+///     })
+/// })?;
+/// assert_eq!(appended?.version, 2);
+/// store.wait_durable(ticket)?;
+///
+/// // Many reads at once, in place.
+/// session.get_many(&[b"flock", b"herd"], |i, row| match (i, row) {
+///     (0, Some(row)) => assert_eq!(row.value(), Some(&b"wild geese"[..])),
+///     (_, row) => assert!(row.is_none()),
+/// });
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Session {
     store: Store,
@@ -102,6 +130,9 @@ impl Session {
     /// is visible at once and on its own (for all-or-nothing use [`apply`](Self::apply)); a later error leaves
     /// earlier writes done. The ticket covers everything that was written, also if `writes` returns an error of
     /// its own.
+    ///
+    /// The writer is inside an epoch, which cannot become durable before the scope ends. So within it call nothing that
+    /// waits for durability: no `flush`, `checkpoint` or `close`, and at `Sync` none of the store's simple writes.
     ///
     /// # Errors
     /// The store is closed or writes are stopped; then `writes` may have run, and what it wrote may not be
