@@ -35,9 +35,17 @@ pub(super) fn kind_name(row: Option<RowRef<'_>>) -> &'static str {
 }
 
 pub(super) fn del(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    // Looked up some at a time ahead of their removal, so that the reads overlap.
+    const AHEAD: usize = 32;
     let mut count = 0;
-    for key in args.from(1) {
-        count += usize::from(writer.remove(key)?.existed);
+    for first in (1..args.len()).step_by(AHEAD) {
+        let keys = args.from(first).take(AHEAD);
+        if args.len() > 2 {
+            writer.prefetch(&keys.clone().collect::<Vec<_>>());
+        }
+        for key in keys {
+            count += usize::from(writer.remove(key)?.existed);
+        }
     }
     reply.count(count);
     Ok(())

@@ -183,7 +183,9 @@ impl Input {
         authenticated: bool,
         resolve: impl Fn(&Args<'_>) -> u16,
     ) -> Result<(), ProtocolError> {
-        while self.requests.len() - self.next < limits.pipeline && self.parsed < self.end {
+        // What follows a request that may be AUTH is not held to the bounds before the password.
+        let pipeline = if authenticated { limits.pipeline } else { 1 };
+        while self.queued() < pipeline && self.parsed < self.end {
             let complete = if self.begun_missing > 0 || self.buffer[self.parsed] == b'*' {
                 self.parse_multibulk(limits, authenticated)?
             } else {
