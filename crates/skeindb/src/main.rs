@@ -1,5 +1,6 @@
 //! The `skein` command.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_max_level(LevelFilter::from(cli.log_level))
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .init();
     let result = match &cli.command {
