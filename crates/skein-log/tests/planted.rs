@@ -58,7 +58,9 @@ fn damage_goes_unnoticed() -> bool {
 fn an_acknowledgement_before_the_epoch_is_durable_is_found() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
     assert!(!with(Bug::EarlyAcknowledgement, false, cutting_finds_something), "without the bug all is well");
-    assert!(with(Bug::EarlyAcknowledgement, true, cutting_finds_something), "the bug was not found");
+    // Whether a waiter returns before the write that then fails is up to the scheduler: not every round shows it.
+    let rounds = || (0..100).any(|_| cutting_finds_something());
+    assert!(with(Bug::EarlyAcknowledgement, true, rounds), "the bug was not found");
 }
 
 #[test]

@@ -54,7 +54,8 @@ fn gives_back_damage() -> bool {
 fn planted_mistakes_are_noticed() {
     assert!(!loses_acknowledged_writes() && !gives_back_damage());
     planted::set(Bug::EarlyAcknowledgement, true);
-    assert!(loses_acknowledged_writes());
+    // Whether a waiter returns before the write that then fails is up to the scheduler: not every round shows it.
+    assert!((0..50).any(|_| loses_acknowledged_writes()));
     planted::set(Bug::EarlyAcknowledgement, false);
     planted::set(Bug::SkippedCrc, true);
     assert!(gives_back_damage());
