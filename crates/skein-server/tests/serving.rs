@@ -123,6 +123,68 @@ fn what_was_acknowledged_at_sync_is_durable() {
     assert_eq!(client.ask("FLUSHALL"), "+OK|");
 }
 
+/// Writes pipelines, some of them MSET, until the server refuses or goes; the keys that were acknowledged.
+fn write_until_refused(address: std::net::SocketAddr, name: usize) -> Vec<String> {
+    let mut client = Client::new(std::net::TcpStream::connect(address).expect("a connection"));
+    let mut acknowledged = Vec::new();
+    for round in 0.. {
+        let keys: Vec<String> = (0..4).map(|i| format!("{name}:{round}:{i}")).collect();
+        let mut pipeline: Vec<u8> =
+            keys[..2].iter().flat_map(|key| encode(&[b"SET", key.as_bytes(), b"v"])).collect();
+        pipeline.extend(encode(&[b"MSET", keys[2].as_bytes(), b"v", keys[3].as_bytes(), b"v"]));
+        if std::io::Write::write_all(&mut client.stream, &pipeline).is_err() {
+            break;
+        }
+        for keys in [&keys[..1], &keys[1..2], &keys[2..]] {
+            match client.try_reply().as_deref() {
+                Some(b"+OK\r\n") => acknowledged.extend_from_slice(keys),
+                _ => return acknowledged,
+            }
+        }
+    }
+    acknowledged
+}
+
+#[test]
+fn an_acknowledged_write_survives_a_power_cut_at_sync() {
+    let mut total = 0;
+    for seed in 0..12 {
+        let disk = SimStorage::new();
+        let open = || {
+            let options = StoreOptions {
+                durability: Durability::Sync,
+                logs: 2,
+                storage: std::sync::Arc::new(disk.clone()),
+                ..StoreOptions::default()
+            };
+            Store::open("data", options).expect("a store")
+        };
+        let store = open();
+        let server = skein_server::Server::start(store.clone(), options()).expect("a server");
+        let address = server.local_addr();
+        disk.cut_power_at(disk.operations() + 10 + seed * 17);
+        let clients: Vec<_> =
+            (0..3).map(|name| std::thread::spawn(move || write_until_refused(address, name))).collect();
+        let acknowledged: Vec<String> =
+            clients.into_iter().flat_map(|client| client.join().expect("a client")).collect();
+        server.handle().shutdown();
+        assert!(server.wait().failed_threads.is_empty());
+        assert!(store.close().is_err(), "the power was cut");
+        drop(store);
+        disk.reboot(seed);
+        let store = open();
+        for key in &acknowledged {
+            assert!(
+                store.get(key.as_bytes()).expect("a value").is_some(),
+                "seed {seed}: {key} was acknowledged"
+            );
+        }
+        total += acknowledged.len();
+        store.close().expect("to close");
+    }
+    assert!(total > 100, "only {total} writes were acknowledged: nothing was tested");
+}
+
 /// No reply says OK that the disk does not stand behind; the error names the cause; reads go on.
 #[test]
 fn when_the_disk_fails_nothing_is_acknowledged() {
