@@ -14,8 +14,9 @@ const KEPT_BYTES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     bytes: Vec<u8>,
-    /// Where each record ends, and its epoch.
-    ends: Vec<(usize, u64)>,
+    /// Where each record that counts begins and ends, and its epoch. What lies between is of a caller's closure that
+    /// panicked while it wrote.
+    committed: Vec<(usize, usize, u64)>,
 }
 
 thread_local! {
@@ -39,7 +40,7 @@ impl Records {
 
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
-        self.ends.clear();
+        self.committed.clear();
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -58,7 +59,7 @@ impl Records {
     #[inline]
     pub(crate) fn commit(&mut self, start: usize, version: u64, epoch: u64) {
         record::set_version(&mut self.bytes[start..], version);
-        self.ends.push((self.bytes.len(), epoch));
+        self.committed.push((start, self.bytes.len(), epoch));
     }
 
     /// The record is forgotten.
@@ -68,15 +69,35 @@ impl Records {
 
     /// The records, in order, with their epochs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let mut start = 0;
-        self.ends.iter().map(move |(end, epoch)| {
-            let record = &self.bytes[start..*end];
-            start = *end;
-            (*epoch, record)
-        })
+        self.committed.iter().map(|(start, end, epoch)| (*epoch, &self.bytes[*start..*end]))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.committed.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_committed_goes_to_the_log() {
+        let mut records = Records::default();
+        let first = records.begin(|out| record::write_remove(out, b"a", 0));
+        records.commit(first, 1, 5);
+        // A closure that panicked, and was caught.
+        records.begin(|out| out.extend_from_slice(b"half a record"));
+        let cancelled = records.begin(|out| record::write_remove(out, b"b", 0));
+        records.cancel(cancelled);
+        let last = records.begin(|out| record::write_remove(out, b"c", 0));
+        records.commit(last, 2, 6);
+        let found: Vec<_> = records
+            .iter()
+            .map(|(epoch, bytes)| {
+                (epoch, record::Record::parse(bytes).map(|record| (record.key, record.version)))
+            })
+            .collect();
+        assert_eq!(found, [(5, Some((&b"a"[..], 1))), (6, Some((&b"c"[..], 2)))]);
     }
 }
