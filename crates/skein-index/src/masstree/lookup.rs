@@ -7,7 +7,7 @@
 //!                                     └─► root of the next layer ─► ...
 //! ```
 //!
-//! - *Hand over hand* ([`Masstree::find_border`]): a child's version is taken before the parent's is checked, so
+//! - *Hand over hand* ([`find_border`]): a child's version is taken before the parent's is checked, so
 //!   at that moment the child was the right one. An insert into the parent repeats this one step; a split
 //!   starts the layer over. Source: section 4.6.4, figure 6.
 //! - *In the border node* ([`look_up`]): what was read counts only if the version is still the same. After
