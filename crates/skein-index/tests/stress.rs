@@ -3,6 +3,7 @@
 //!
 //! `SKEIN_STRESS=30 cargo test --release -p skein-index --test stress` makes the runs 30 times as long.
 #![cfg(not(skein_loom))]
+#![cfg_attr(feature = "planted-bugs", allow(dead_code, unused_imports))]
 
 mod support;
 
