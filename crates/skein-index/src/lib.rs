@@ -12,6 +12,6 @@ pub mod slot;
 
 pub use index::{Change, Computed, Cursor, MemoryUsage, OrderedIndex, Refused};
 pub use masstree::Masstree;
-pub use range::{prefix, range};
+pub use range::{prefix, range, successor};
 pub use skein_sync::reclaim::{Collector, Guard, LocalGuard, OwnedGuard};
 pub use slot::{Boxed, Inline, Slot};

@@ -103,6 +103,13 @@ where
 }
 
 /// The least byte string above all those that start with `prefix`; none if there is no such.
+///
+/// ```
+/// use skein_index::successor;
+/// assert_eq!(successor(b"ab").as_deref(), Some(&b"ac"[..]));
+/// assert_eq!(successor(b"a\xff\xff").as_deref(), Some(&b"b"[..]));
+/// assert_eq!((successor(b""), successor(b"\xff")), (None, None));
+/// ```
 pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte < 0xff)?;
     let mut next = prefix[..=last].to_vec();

@@ -188,23 +188,3 @@ fn chunk_backward<'g>(
     }
     None
 }
-
-/// The bounds of all keys that start with `prefix`; the end needs a place to live.
-pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
-    let mut end = prefix[..=last].to_vec();
-    end[last] += 1;
-    Some(end)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::prefix_end;
-
-    #[test]
-    fn the_end_of_a_prefix_is_the_least_key_past_it() {
-        assert_eq!(prefix_end(b"ab").as_deref(), Some(&b"ac"[..]));
-        assert_eq!(prefix_end(b"a\xff\xff").as_deref(), Some(&b"b"[..]));
-        assert_eq!((prefix_end(b""), prefix_end(b"\xff")), (None, None));
-    }
-}

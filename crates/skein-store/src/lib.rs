@@ -31,4 +31,5 @@ pub use inspect::{CheckpointFound, Inspection, inspect};
 pub use options::{Durability, IndexKind, Limits, StoreOptions, VALUE_BYTES_MAX};
 pub use row::{Columns, Row, RowRef, Rows};
 pub use session::{Change, Session, Ticket, Updated, Writer};
+pub use skein_index::successor;
 pub use store::{CloseReport, Entry, RecoveryReport, Store, StoreStats};

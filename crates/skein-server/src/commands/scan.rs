@@ -4,7 +4,6 @@ use std::ops::{Bound, ControlFlow};
 
 use super::fault::{NOT_AN_INTEGER, SYNTAX};
 use super::keys::kind_name;
-use super::skein::bounds::after_prefix;
 use super::{Context, Fault, Next, glob, is};
 use crate::engine::Direction;
 use crate::resp::number::{parse_i64, parse_u64};
@@ -52,7 +51,7 @@ pub(super) fn scan(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
     };
     // A pattern that begins with plain bytes is a range.
     let prefix = options.pattern.map(glob::literal_prefix).unwrap_or_default();
-    let end = after_prefix(&prefix);
+    let end = skein_store::successor(&prefix);
     let lower = match &after {
         Some(after) if *after >= prefix => Bound::Excluded(&after[..]),
         _ => Bound::Included(&prefix[..]),

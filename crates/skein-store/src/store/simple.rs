@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use super::Store;
-use crate::index::{Bounds, Direction, prefix_end};
+use crate::index::{Bounds, Direction};
 use crate::row::RowRef;
 use crate::row::table::Column;
 use crate::{Batch, Durability, Error, Result, Session, Ticket, Writer};
@@ -89,7 +89,7 @@ impl Store {
 
     /// The rows whose keys start with `prefix`, at most `limit`, in order.
     pub fn prefix(&self, prefix: &[u8], direction: Direction, limit: usize) -> Vec<Entry> {
-        let end = prefix_end(prefix);
+        let end = skein_index::successor(prefix);
         let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         self.range((Bound::Included(prefix), end), direction, limit)
     }

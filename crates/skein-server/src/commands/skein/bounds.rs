@@ -56,21 +56,13 @@ impl Range {
 
     /// All keys that begin with `prefix`.
     pub(crate) fn with_prefix(prefix: &[u8]) -> Self {
-        let upper = after_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        let upper = skein_store::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
         Self { lower: Bound::Included(prefix.to_vec()), upper }
     }
 
     pub(crate) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
     }
-}
-
-/// The least key that is greater than all keys with this prefix; `None` if there is none.
-pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
-    let mut end = prefix[..=last].to_vec();
-    end[last] += 1;
-    Some(end)
 }
 
 #[cfg(test)]
@@ -100,9 +92,9 @@ mod tests {
 
     #[test]
     fn ends_of_prefixes() {
-        assert_eq!(after_prefix(b"ab"), Some(b"ac".to_vec()));
-        assert_eq!(after_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
-        assert_eq!(after_prefix(b"\xff"), None);
-        assert_eq!(after_prefix(b""), None);
+        assert_eq!(skein_store::successor(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(skein_store::successor(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(skein_store::successor(b"\xff"), None);
+        assert_eq!(skein_store::successor(b""), None);
     }
 }
