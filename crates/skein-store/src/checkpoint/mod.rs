@@ -17,6 +17,7 @@
 
 pub(crate) mod load;
 pub(crate) mod manifest;
+mod pace;
 mod part;
 pub(crate) mod schedule;
 pub(crate) mod write;

@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::manifest::{Manifest, PartInfo};
+use super::pace::Pace;
 use super::part::PartWriter;
 use super::{CheckpointReport, folder_name, part_name};
 use crate::index::Direction;
@@ -97,8 +98,10 @@ fn write_part(inner: &Inner, folder: &Path, begin: u64, part: usize, cuts: &[Vec
     let end = cuts.get(part).map_or(Bound::Unbounded, |cut| Bound::Excluded(&cut[..]));
     let path = folder.join(part_name(part));
     let mut writer = PartWriter::create(&*inner.folder.storage, path, inner.folder.id, begin, part)?;
+    let mut pace = Pace::new();
     let mut done = Ok(());
     inner.index.scan((start, end), Direction::Forward, |key, row| {
+        pace.row(|| inner.written_since_checkpoint());
         done = if inner.gives_up_checkpoints() { Err(Error::Closed) } else { writer.row(key, row) };
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });

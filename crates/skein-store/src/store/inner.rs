@@ -119,6 +119,12 @@ impl Inner {
         }
     }
 
+    /// Whether anything was written since the last checkpoint began.
+    pub(crate) fn written_since_checkpoint(&self) -> bool {
+        // Relaxed: a hint.
+        self.dirty.load(Ordering::Relaxed)
+    }
+
     /// Refuses a key or a value over its limit.
     #[inline]
     pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
