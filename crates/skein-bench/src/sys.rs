@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use crate::{Error, Result};
+
 /// Which clock times a loop on one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Clock {
@@ -98,18 +100,24 @@ pub fn in_two_processes(work: impl Fn(usize) -> f64) -> io::Result<[f64; 2]> {
     Ok(figures)
 }
 
-/// Runs `work(0)` and `work(1)` on two threads, each pinned to its core, started together.
-pub fn on_two_threads(work: impl Fn(usize) -> f64 + Sync) -> io::Result<[f64; 2]> {
-    let start = std::sync::Barrier::new(2);
+/// Runs `work(0)`, `work(1)`, … on so many threads, each pinned to its core, started together.
+///
+/// # Errors
+/// If a thread cannot be pinned.
+pub fn on_threads<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Result<Vec<T>> {
+    let start = std::sync::Barrier::new(threads);
     let run = |number| {
         let pinned = pin_to(number);
         start.wait();
         pinned.map(|()| work(number))
     };
-    let [first, second] = std::thread::scope(|scope| {
-        [0, 1]
-            .map(|number| scope.spawn(move || run(number)))
-            .map(|thread| thread.join().expect("a loop panicked"))
+    let done: io::Result<Vec<T>> = std::thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = (0..threads).map(|number| scope.spawn(move || run(number))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     });
-    Ok([first?, second?])
+    done.map_err(|error| Error::Failed(format!("cannot pin a thread to a core: {error}")))
 }

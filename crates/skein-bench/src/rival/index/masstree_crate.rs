@@ -1,22 +1,30 @@
 //! The crate `masstree`, in its inline variant.
 //!
 //! Its scans (version 0.9.5) begin in the wrong place when the first key lies in a deeper layer: they skip the rest
-//! of that layer. So on keys longer than 8 bytes nearly all its scans are wrong, and the report says so.
+//! of that layer. So on keys longer than 8 bytes nearly all its scans are wrong, and are left out.
 
+use linkme::distributed_slice;
 use masstree::{MassTree15Inline, RangeBound};
 
-use super::Contender;
+use super::{Can, Contender, ENTRIES, Entry};
+
+#[distributed_slice(ENTRIES)]
+static ENTRY: Entry = Entry::shared::<MasstreeCrate>(10);
 
 /// `MassTree15Inline<u64>`.
-pub struct MasstreeCrate(MassTree15Inline<u64>);
+struct MasstreeCrate(MassTree15Inline<u64>);
 
 impl Contender for MasstreeCrate {
     const NAME: &'static str = "masstree-crate";
+    const ABOUT: &'static str =
+        "masstree 0.9, MassTree15Inline<u64>; scans on keys of up to 8 bytes only (wrong on longer ones)";
+    const CAN: Can = Can { batches: false, scan: true, scan_back: false, remove: true };
     /// It panics on longer keys.
-    const LONGEST: usize = masstree::MAX_KEY_LENGTH;
+    const KEY_BYTES: (usize, usize) = (0, masstree::MAX_KEY_LENGTH);
+    const SCAN_KEY_BYTES_MAX: usize = 8;
     type Pin<'a> = skein_index::LocalGuard<'a>;
 
-    fn new() -> Self {
+    fn new(_expected: usize) -> Self {
         Self(MassTree15Inline::new())
     }
 
@@ -32,6 +40,10 @@ impl Contender for MasstreeCrate {
     #[inline(always)]
     fn get<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8]) -> Option<u64> {
         self.0.get_with_guard(key, pin)
+    }
+
+    fn remove<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8]) -> bool {
+        self.0.remove_with_guard(key, pin).is_ok_and(|removed| removed.is_some())
     }
 
     fn scan<'a>(&'a self, pin: &Self::Pin<'a>, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {

@@ -1,0 +1,107 @@
+//! Result files: appended line by line, so that what was measured survives a run that fails later.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Line, SCHEMA};
+use crate::{Error, Result};
+
+/// Where a run's lines go.
+#[derive(Debug)]
+pub struct Sink {
+    file: File,
+    path: PathBuf,
+}
+
+impl Sink {
+    /// Opens the file for appending; makes it, and its folder, if they are not there.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    pub fn append(path: &Path) -> Result<Self> {
+        let failed = |error| Error::io("open", path, error);
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Writes one line.
+    ///
+    /// # Errors
+    /// If the file takes no more.
+    pub fn write(&mut self, line: &Line) -> Result<()> {
+        let failed = |error| Error::io("write to", &self.path, error);
+        let mut text = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
+        text.push(b'\n');
+        self.file.write_all(&text).map_err(failed)
+    }
+}
+
+/// Reads a results file.
+///
+/// # Errors
+/// If it cannot be read, or a line is none of ours; the line is named.
+pub fn read(path: &Path) -> Result<Vec<Line>> {
+    let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+    let mut lines = Vec::new();
+    for (number, text) in BufReader::new(file).lines().enumerate() {
+        let text = text.map_err(|error| Error::io("read", path, error))?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let bad = |why: String| Error::Input(format!("{}, line {}: {why}", path.display(), number + 1));
+        let line: Line = serde_json::from_str(&text).map_err(|error| bad(format!("no result: {error}")))?;
+        match &line {
+            Line::Run(run) if run.schema > SCHEMA => {
+                return Err(bad(format!(
+                    "schema {}, and this program knows {SCHEMA}; use a newer one",
+                    run.schema
+                )));
+            }
+            _ => lines.push(line),
+        }
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{At, Better, Cell, Note};
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("deeper/results.jsonl");
+        let lines = [
+            Line::Note(Note { run: "r".into(), text: "a \"quoted\" text\n".into() }),
+            Line::Cell(Cell {
+                run: "r".into(),
+                measure: "lookup".into(),
+                unit: "Mops/s".into(),
+                better: Better::More,
+                contender: "skein-masstree".into(),
+                at: Some(At::number("threads", 2.0)),
+                rounds: vec![1.5, 2.5],
+                quantiles: vec![(0.5, 10.0)],
+            }),
+        ];
+        for line in &lines {
+            Sink::append(&path).expect("made").write(line).expect("written");
+        }
+        assert_eq!(read(&path).expect("readable"), lines);
+    }
+
+    #[test]
+    fn strange_lines_are_named() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("results.jsonl");
+        std::fs::write(&path, "\n{\"kind\":\"song\"}\n").expect("written");
+        let error = read(&path).expect_err("no such kind").to_string();
+        assert!(error.contains("line 2"), "{error}");
+        assert!(read(&folder.path().join("none")).is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! What is said of several rounds of one figure.
+
+/// Median and extremes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// The middle figure.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub greatest: f64,
+}
+
+impl Summary {
+    /// Of these figures; all NaN if there is none.
+    pub fn of(rounds: &[f64]) -> Self {
+        let mut sorted = rounds.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let median = match sorted.len() {
+            0 => f64::NAN,
+            len if len % 2 == 1 => sorted[len / 2],
+            len => f64::midpoint(sorted[len / 2 - 1], sorted[len / 2]),
+        };
+        let end = |figure: Option<&f64>| figure.copied().unwrap_or(f64::NAN);
+        Self { median, least: end(sorted.first()), greatest: end(sorted.last()) }
+    }
+
+    /// The distance from the least to the greatest as a part of the median.
+    pub fn spread(self) -> f64 {
+        (self.greatest - self.least) / self.median
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn median_and_spread() {
+        assert!((Summary::of(&[3.0, 1.0, 2.0]).median - 2.0).abs() < 1e-9);
+        assert!((Summary::of(&[4.0, 1.0, 2.0, 3.0]).median - 2.5).abs() < 1e-9);
+        assert!((Summary::of(&[1.0, 2.0, 3.0]).spread() - 1.0).abs() < 1e-9);
+        assert!(Summary::of(&[]).median.is_nan());
+    }
+}

@@ -1,0 +1,140 @@
+//! Indexes under test: byte strings to 64-bit words.
+//!
+//! A file here implements [`Contender`] and registers it:
+//!
+//! ```ignore
+//! #[distributed_slice(ENTRIES)]
+//! static ENTRY: Entry = Entry::shared::<SkipList>(20);
+//! ```
+//!
+//! The loops that time it are compiled for each contender ([`crate::workload::run`]); past that its type is forgotten.
+
+mod btree;
+#[cfg(feature = "rivals")]
+mod crossbeam_skiplist;
+mod erased;
+#[cfg(feature = "rivals")]
+mod masstree_crate;
+mod ours;
+
+use linkme::distributed_slice;
+
+pub use erased::{Running, Threads};
+
+/// What a contender can do beside inserting and looking up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Can {
+    /// It has a batch lookup of its own.
+    pub batches: bool,
+    /// It has an order, and scans upward.
+    pub scan: bool,
+    /// It scans downward.
+    pub scan_back: bool,
+    /// It removes.
+    pub remove: bool,
+}
+
+/// An index under test.
+///
+/// Methods that [`CAN`](Self::CAN) denies are never called.
+pub trait Contender: Sized + 'static {
+    /// Its name in reports.
+    const NAME: &'static str;
+    /// Its version and how it is configured, for reports.
+    const ABOUT: &'static str;
+    /// What it can do.
+    const CAN: Can;
+    /// The least and the greatest length of its keys.
+    const KEY_BYTES: (usize, usize) = (0, usize::MAX);
+
+    /// The greatest length of keys on which its scans are right.
+    const SCAN_KEY_BYTES_MAX: usize = usize::MAX;
+
+    /// What keeps memory from being freed under a reader; renewed every thousand operations.
+    type Pin<'a>
+    where
+        Self: 'a;
+
+    /// An empty one. `expected` keys are going to come; only those that cannot grow may use it, and say so in `ABOUT`.
+    fn new(expected: usize) -> Self;
+
+    /// Pins.
+    fn pin(&self) -> Self::Pin<'_>;
+
+    /// Sets the key to the value.
+    fn insert<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8], value: u64);
+
+    /// Finds the key's value.
+    fn get<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8]) -> Option<u64>;
+
+    /// Finds many, by the best way it has.
+    fn get_many<'a>(
+        &'a self,
+        pin: &Self::Pin<'a>,
+        keys: &[&[u8]],
+        mut found: impl FnMut(usize, Option<u64>),
+    ) {
+        for (position, key) in keys.iter().enumerate() {
+            found(position, self.get(pin, key));
+        }
+    }
+
+    /// Removes the key; returns whether it was there.
+    fn remove<'a>(&'a self, _pin: &Self::Pin<'a>, _key: &[u8]) -> bool {
+        unreachable!("{} does not remove, says its CAN", Self::NAME)
+    }
+
+    /// Visits the first `count` keys at or after `from`, upward.
+    fn scan<'a>(&'a self, _pin: &Self::Pin<'a>, _from: &[u8], _count: usize, _each: impl FnMut(&[u8], u64)) {
+        unreachable!("{} does not scan, says its CAN", Self::NAME)
+    }
+
+    /// Visits the first `count` keys at or before `from`, downward.
+    fn scan_back<'a>(
+        &'a self,
+        _pin: &Self::Pin<'a>,
+        _from: &[u8],
+        _count: usize,
+        _each: impl FnMut(&[u8], u64),
+    ) {
+        unreachable!("{} does not scan downward, says its CAN", Self::NAME)
+    }
+
+    /// Live bytes that it did not take from the allocators that are counted, by part.
+    fn own_bytes(&self) -> Vec<(&'static str, usize)> {
+        Vec::new()
+    }
+}
+
+/// A contender, known by name.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// Its version and configuration.
+    pub about: &'static str,
+    /// What it can do.
+    pub can: Can,
+    /// The least and the greatest length of its keys.
+    pub key_bytes: (usize, usize),
+    /// The greatest length of keys on which its scans are right.
+    pub scan_key_bytes_max: usize,
+    /// Where it stands in reports and whose turn it is: ours first.
+    pub rank: u32,
+    /// Makes an empty one for so many keys.
+    pub make: fn(usize) -> Box<dyn Running>,
+    /// Whether several threads may use it at once.
+    pub threads: bool,
+}
+
+/// What registers here; use [`all`], which sorts.
+#[distributed_slice]
+pub static ENTRIES: [Entry];
+
+/// The contenders of this build, ours first. Where two have the same name, a run takes the one that is made for the
+/// lengths of its keys.
+pub fn all() -> Vec<&'static Entry> {
+    let mut all: Vec<_> = ENTRIES.iter().collect();
+    all.sort_by_key(|entry| (entry.rank, entry.name));
+    all
+}

@@ -1,0 +1,280 @@
+//! The loops that are timed. Each is compiled for each contender; every answer is checked in them.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use super::script::{Expect, Kind, Op, Script, value_of};
+use crate::keyset::Keys;
+use crate::rival::index::Contender;
+use crate::sys::Clock;
+
+/// Keys touched under one pin: enough to make its cost small, few enough to let memory come back.
+const PINNED: usize = 1024;
+
+/// How a script is run.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// What times it.
+    pub clock: Clock,
+    /// In what way.
+    pub style: Style,
+}
+
+/// The way from one operation to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// One after the other; the processor may overlap one with the next.
+    Independent,
+    /// The position of the next operation depends on the last answer: what a single query feels.
+    Dependent,
+    /// Batched lookups of so many; for scripts of lookups alone.
+    Batches(usize),
+    /// One after the other, each timed by itself.
+    Timed,
+}
+
+/// What a loop took and found.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Operations done.
+    pub operations: usize,
+    /// Keys that scans and lower bounds read.
+    pub keys_read: usize,
+    /// The time of the whole loop.
+    pub took: Duration,
+    /// Answers that were not what the script says.
+    pub wrong: usize,
+    /// Nanoseconds per operation, of [`Style::Timed`].
+    pub latency_ns: Option<Histogram<u64>>,
+}
+
+impl Outcome {
+    /// Millions of operations per second.
+    #[allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+    pub fn mops(&self) -> f64 {
+        self.operations as f64 / self.took.as_secs_f64() / 1e6
+    }
+
+    /// Millions of keys read per second.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mkeys(&self) -> f64 {
+        self.keys_read as f64 / self.took.as_secs_f64() / 1e6
+    }
+}
+
+/// Inserts every `step`-th key from `first` on.
+pub fn fill<C: Contender>(index: &C, keys: &Keys, first: usize, step: usize, clock: Clock) -> Outcome {
+    let start = clock.now();
+    let (mut n, mut operations) = (first, 0);
+    while n < keys.len() {
+        let pin = index.pin();
+        let mut left = PINNED;
+        while n < keys.len() && left > 0 {
+            index.insert(&pin, keys.get(n), value_of(n));
+            n += step;
+            left -= 1;
+            operations += 1;
+        }
+    }
+    Outcome { operations, keys_read: 0, took: clock.since(start), wrong: 0, latency_ns: None }
+}
+
+/// Runs a script.
+pub fn run<C: Contender>(index: &C, script: &Script, how: How) -> Outcome {
+    let mut state = State { script, expect: &script.expect, keys_read: 0, wrong: 0 };
+    let mut latency = None;
+    let start = how.clock.now();
+    match how.style {
+        Style::Independent => one_by_one(index, script, |pin, at| state.step(index, pin, at)),
+        Style::Dependent => dependent(index, script, &mut state),
+        Style::Batches(size) => batches(index, script, size, &mut state),
+        Style::Timed => latency = Some(timed(index, script, &mut state)),
+    }
+    let took = how.clock.since(start);
+    Outcome {
+        operations: script.len(),
+        keys_read: state.keys_read,
+        took,
+        wrong: state.wrong,
+        latency_ns: latency,
+    }
+}
+
+/// Calls `step` for each operation by position, under pins that are renewed; what it returns is added to the position, which
+/// only a wrong answer would make anything but 0.
+#[inline(always)]
+fn one_by_one<'a, C: Contender>(
+    index: &'a C,
+    script: &Script,
+    mut step: impl FnMut(&C::Pin<'a>, usize) -> usize,
+) {
+    let mut at = 0;
+    while at < script.len() {
+        let pin = index.pin();
+        let mut touched = 0;
+        while at < script.len() && touched < PINNED {
+            touched += usize::from(script.ops[at].count).max(1);
+            step(&pin, at);
+            at += 1;
+        }
+    }
+}
+
+fn dependent<C: Contender>(index: &C, script: &Script, state: &mut State<'_>) {
+    // Values are below 2^63, so this stays 0; but only the answer can tell.
+    let mut carry = 0;
+    one_by_one(index, script, |pin, at| {
+        let answer = state.step(index, pin, at + carry);
+        carry = black_box(answer) >> 63;
+        carry
+    });
+}
+
+fn timed<C: Contender>(index: &C, script: &Script, state: &mut State<'_>) -> Histogram<u64> {
+    // Three digits up to a minute need 64 KiB, and a minute is a value that the histogram takes: neither call fails.
+    let mut latency = Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("good bounds");
+    one_by_one(index, script, |pin, at| {
+        let start = Instant::now();
+        let answer = state.step(index, pin, at);
+        latency.saturating_record(start.elapsed().as_nanos() as u64);
+        answer
+    });
+    latency
+}
+
+fn batches<C: Contender>(index: &C, script: &Script, size: usize, state: &mut State<'_>) {
+    let mut keys: Vec<&[u8]> = Vec::with_capacity(size);
+    let mut first = 0;
+    while first < script.len() {
+        let pin = index.pin();
+        let under_pin = (first + PINNED.next_multiple_of(size)).min(script.len());
+        while first < under_pin {
+            let end = (first + size).min(script.len());
+            keys.clear();
+            keys.extend((first..end).map(|at| script.keys.get(at)));
+            let mut right = 0;
+            index.get_many(&pin, &keys, |position, answer| {
+                right += usize::from(answer == wanted(script.ops[first + position]));
+            });
+            state.wrong += keys.len() - right;
+            first = end;
+        }
+    }
+}
+
+/// What a lookup must find.
+#[inline(always)]
+fn wanted(op: Op) -> Option<u64> {
+    (op.kind != Kind::Miss).then(|| value_of(op.number as usize))
+}
+
+struct State<'s> {
+    script: &'s Script,
+    /// What the scans still to come must find.
+    expect: &'s [Expect],
+    keys_read: usize,
+    wrong: usize,
+}
+
+impl State<'_> {
+    /// Does one operation and checks its answer; returns bits of the answer.
+    #[inline(always)]
+    fn step<'a, C: Contender>(&mut self, index: &'a C, pin: &C::Pin<'a>, at: usize) -> usize {
+        let (op, key) = (self.script.ops[at], self.script.keys.get(at));
+        let value = value_of(op.number as usize);
+        match op.kind {
+            Kind::Get | Kind::Miss => self.lookup(index, pin, op, key),
+            Kind::Put => {
+                index.insert(pin, key, value);
+                0
+            }
+            Kind::ReadModifyWrite => {
+                let answer = self.lookup(index, pin, op, key);
+                index.insert(pin, key, value);
+                answer
+            }
+            Kind::Remove => {
+                self.wrong += usize::from(!index.remove(pin, key));
+                0
+            }
+            Kind::LowerBound => {
+                let mut reader = Reader::new(key, false);
+                index.scan(pin, key, 1, |key, value| reader.read(key, value));
+                self.close(&reader, 1)
+            }
+            Kind::Scan => {
+                let mut reader = Reader::new(key, false);
+                index.scan(pin, key, usize::from(op.count), |key, value| reader.read(key, value));
+                self.close(&reader, op.count)
+            }
+            Kind::ScanBack => {
+                let mut reader = Reader::new(key, true);
+                index.scan_back(pin, key, usize::from(op.count), |key, value| reader.read(key, value));
+                self.close(&reader, op.count)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn lookup<'a, C: Contender>(&mut self, index: &'a C, pin: &C::Pin<'a>, op: Op, key: &[u8]) -> usize {
+        let answer = index.get(pin, key);
+        self.wrong += usize::from(answer != wanted(op));
+        answer.unwrap_or(0) as usize
+    }
+
+    /// Checks what a scan read: exactly where the script knows, by count and order otherwise.
+    #[inline(always)]
+    fn close(&mut self, reader: &Reader, limit: u16) -> usize {
+        self.keys_read += reader.found.count as usize;
+        let right = match self.expect.split_first() {
+            Some((expected, rest)) => {
+                self.expect = rest;
+                reader.found == *expected
+            }
+            None => reader.found.count <= u32::from(limit),
+        };
+        self.wrong += usize::from(!(right && reader.ordered));
+        // Below 2^63, so that a dependent loop stays in place.
+        black_box(reader.last_bytes) & (usize::MAX >> 1)
+    }
+}
+
+/// What reads the keys of a scan, to their last byte.
+struct Reader {
+    found: Expect,
+    last_bytes: usize,
+    /// The head of the last key seen, and whether heads went one way.
+    edge: u64,
+    down: bool,
+    ordered: bool,
+}
+
+impl Reader {
+    #[inline(always)]
+    fn new(from: &[u8], down: bool) -> Self {
+        Self { found: Expect { sum: 0, count: 0 }, last_bytes: 0, edge: head(from), down, ordered: true }
+    }
+
+    #[inline(always)]
+    fn read(&mut self, key: &[u8], value: u64) {
+        self.found.sum = self.found.sum.wrapping_add(value);
+        self.found.count += 1;
+        self.last_bytes += key.last().map_or(0, |&byte| usize::from(byte));
+        let place = head(key);
+        self.ordered &= if self.down { place <= self.edge } else { place >= self.edge };
+        self.edge = place;
+    }
+}
+
+/// The first 8 bytes as a number that sorts as they do.
+#[inline(always)]
+pub fn head(key: &[u8]) -> u64 {
+    if let Some(bytes) = key.first_chunk() {
+        return u64::from_be_bytes(*bytes);
+    }
+    let mut bytes = [0; 8];
+    bytes[..key.len()].copy_from_slice(key);
+    u64::from_be_bytes(bytes)
+}

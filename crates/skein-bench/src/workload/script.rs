@@ -1,0 +1,81 @@
+//! Operations and their keys, in the order of their use.
+
+use crate::keyset::{Keys, mix};
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Sets a key, new or not.
+    Put,
+    /// Finds a key that is there.
+    Get,
+    /// Looks for a key that is not there.
+    Miss,
+    /// Finds the first key at or after one.
+    LowerBound,
+    /// Finds a key and sets it.
+    ReadModifyWrite,
+    /// Removes a key that is there.
+    Remove,
+    /// Reads keys upward.
+    Scan,
+    /// Reads keys downward.
+    ScanBack,
+}
+
+/// One operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Op {
+    /// What.
+    pub kind: Kind,
+    /// How many keys a scan reads.
+    pub count: u16,
+    /// The number of the key in its set, by which values are known.
+    pub number: u32,
+}
+
+/// What a script knows about the right answers to its scans and lower bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expect {
+    /// The sum of the values read, wrapping.
+    pub sum: u64,
+    /// How many keys.
+    pub count: u32,
+}
+
+/// What one thread does.
+#[derive(Debug, Default)]
+pub struct Script {
+    /// The operations.
+    pub ops: Vec<Op>,
+    /// Their keys, by position.
+    pub keys: Keys,
+    /// For each scan and lower bound, in their order, what it must find; empty where others write meanwhile, so that only count
+    /// and order of what is found can be checked.
+    pub expect: Vec<Expect>,
+}
+
+/// The value that belongs to the `number`-th key: below 2^63, and never 0.
+#[inline(always)]
+pub fn value_of(number: usize) -> u64 {
+    (mix(number as u64) >> 1) | 1
+}
+
+impl Script {
+    /// Adds an operation on a key.
+    pub fn push(&mut self, op: Op, key: &[u8]) {
+        self.ops.push(op);
+        self.keys.push(key);
+    }
+
+    /// How many operations there are.
+    pub fn len(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+}
