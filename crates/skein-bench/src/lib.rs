@@ -14,6 +14,7 @@
 
 pub mod counting;
 mod error;
+pub mod experiment;
 pub mod keyset;
 pub mod machine;
 pub mod result;

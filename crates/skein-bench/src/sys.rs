@@ -46,12 +46,19 @@ pub fn pin_to(n: usize) -> io::Result<()> {
 }
 
 /// Runs `work` on the calling thread pinned to core `n`, and unpins afterwards.
-pub fn pinned<T>(n: usize, work: impl FnOnce() -> T) -> io::Result<T> {
-    let before = sched_getaffinity(None)?;
-    pin_to(n)?;
+///
+/// # Errors
+/// If the system does not pin.
+pub fn pinned<T>(n: usize, work: impl FnOnce() -> T) -> Result<T> {
+    let before = sched_getaffinity(None).map_err(|error| not_pinned(error.into()))?;
+    pin_to(n).map_err(not_pinned)?;
     let done = work();
-    sched_setaffinity(None, &before)?;
+    sched_setaffinity(None, &before).map_err(|error| not_pinned(error.into()))?;
     Ok(done)
+}
+
+fn not_pinned(error: io::Error) -> Error {
+    Error::Failed(format!("cannot pin a thread to a core: {error}"))
 }
 
 /// A pipe as two files: read end, write end.
@@ -119,5 +126,5 @@ pub fn on_threads<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> 
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
-    done.map_err(|error| Error::Failed(format!("cannot pin a thread to a core: {error}")))
+    done.map_err(not_pinned)
 }

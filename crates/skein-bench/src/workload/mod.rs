@@ -1,13 +1,21 @@
 //! Workloads: what is asked of an index, prepared before the clock starts.
 //!
 //! ```text
-//!   a generator (ycsb.rs, mix.rs, …)  ──►  Script: operations, and their keys one after the other  ──►  run.rs: one loop
+//!   a generator (lookup.rs, ycsb.rs, …)  ──►  Script: operations, and their keys one after the other  ──►  run.rs: one loop
 //! ```
 //!
 //! A script is made once and given to every contender, so all see the same keys in the same order. Its keys lie in the order of
 //! their use: reading them costs no miss, and what is timed is the index.
 
+mod asked;
+pub mod lookup;
+pub mod mix;
 pub mod run;
+pub mod scan;
 mod script;
+#[cfg(test)]
+mod tests;
+pub mod ycsb;
 
+pub use asked::{Asked, Share};
 pub use script::{Expect, Kind, Op, Script, value_of};

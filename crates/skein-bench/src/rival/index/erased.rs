@@ -23,18 +23,18 @@ pub trait Running {
 }
 
 /// What several threads do to one index at once, each pinned to a core and started together.
-pub trait Threads {
+pub trait Threads: Running + Sync {
     /// Each of `threads` inserts its share of the keys.
     ///
     /// # Errors
     /// If the system refuses threads or pinning.
-    fn fill(&self, keys: &Keys, threads: usize) -> Result<Vec<Outcome>>;
+    fn fill_together(&self, keys: &Keys, threads: usize) -> Result<Vec<Outcome>>;
 
     /// A thread per script.
     ///
     /// # Errors
     /// As above.
-    fn run(&self, scripts: &[Script], how: How) -> Result<Vec<Outcome>>;
+    fn run_together(&self, scripts: &[Script], how: How) -> Result<Vec<Outcome>>;
 }
 
 struct Alone<C>(C);
@@ -78,11 +78,11 @@ impl<C: Contender + Sync> Running for Shared<C> {
 }
 
 impl<C: Contender + Sync> Threads for Shared<C> {
-    fn fill(&self, keys: &Keys, threads: usize) -> Result<Vec<Outcome>> {
+    fn fill_together(&self, keys: &Keys, threads: usize) -> Result<Vec<Outcome>> {
         on_threads(threads, |number| run::fill(&self.0, keys, number, threads, Clock::Wall))
     }
 
-    fn run(&self, scripts: &[Script], how: How) -> Result<Vec<Outcome>> {
+    fn run_together(&self, scripts: &[Script], how: How) -> Result<Vec<Outcome>> {
         on_threads(scripts.len(), |number| run::run(&self.0, &scripts[number], how))
     }
 }

@@ -138,3 +138,21 @@ pub fn all() -> Vec<&'static Entry> {
     all.sort_by_key(|entry| (entry.rank, entry.name));
     all
 }
+
+/// The names of all contenders of this build, each once.
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> = all().into_iter().map(|entry| entry.name).collect();
+    names.dedup();
+    names
+}
+
+/// Where several entries have one name, keeps the one that takes the fewest lengths of keys: it is made for them.
+pub fn keep_the_most_special(entries: &mut Vec<&'static Entry>) {
+    let width = |entry: &Entry| entry.key_bytes.1 - entry.key_bytes.0;
+    let best: Vec<_> = entries
+        .iter()
+        .map(|entry| entries.iter().filter(|other| other.name == entry.name).map(|other| width(other)).min())
+        .collect();
+    let mut best = best.into_iter();
+    entries.retain(|entry| best.next().flatten() == Some(width(entry)));
+}

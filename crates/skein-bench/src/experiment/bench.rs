@@ -1,0 +1,155 @@
+//! Running an experiment: what it is given, and what becomes of what it finds.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::findings::{Findings, Place};
+use super::progress::Progress;
+use super::{Experiment, Plan};
+use crate::result::{At, Line, Machine, Note, Run, SCHEMA, Sink, Verdict};
+use crate::rival::index;
+use crate::{Error, Result};
+
+/// What an experiment works with.
+#[derive(Debug)]
+pub struct Bench {
+    /// What was asked for.
+    pub plan: Plan,
+    /// What was found.
+    pub findings: Findings,
+    /// Parameters for the report: size, counts, key sets.
+    pub setting: BTreeMap<String, String>,
+    progress: Progress,
+}
+
+impl Bench {
+    /// A step of the progress bar begins.
+    pub fn step(&self, what: &str) {
+        self.progress.step(what);
+    }
+
+    /// Notes a parameter.
+    pub fn set(&mut self, name: &str, value: impl ToString) {
+        self.setting.insert(name.to_owned(), value.to_string());
+    }
+
+    /// Adds one round's figure.
+    ///
+    /// # Errors
+    /// If the figure is none: a loop that took no time, say.
+    pub fn add(&mut self, place: Place<'_>, contender: &str, at: Option<&At>, figure: f64) -> Result<()> {
+        if !figure.is_finite() {
+            return Err(Error::Failed(format!("{contender}, {}: the figure is {figure}", place.measure)));
+        }
+        self.findings.add(place, contender, at, figure);
+        Ok(())
+    }
+
+    /// The contenders that are wanted, of those that `takes` admits; who is not is noted as absent where that is not obvious.
+    pub fn contenders(
+        &mut self,
+        takes: impl Fn(&index::Entry) -> std::result::Result<(), String>,
+    ) -> Vec<&'static index::Entry> {
+        let mut taken: Vec<&'static index::Entry> = Vec::new();
+        for entry in index::all() {
+            if !self.plan.wants(entry.name) {
+                continue;
+            }
+            match takes(entry) {
+                Ok(()) => taken.push(entry),
+                Err(why) => self.findings.absent(entry.name, why),
+            }
+        }
+        index::keep_the_most_special(&mut taken);
+        self.findings.absent.retain(|absent| taken.iter().all(|entry| entry.name != absent.name));
+        for entry in &taken {
+            self.findings.contender(entry.name, entry.about);
+        }
+        taken
+    }
+}
+
+/// Runs an experiment and writes what it finds.
+///
+/// # Errors
+/// If it needs more memory than there is, if a contender gives a wrong answer, or if the system refuses something. What was found
+/// before is written even so.
+pub fn run(
+    experiment: &Experiment,
+    plan: &Plan,
+    machine: &Machine,
+    quiet: bool,
+    sink: &mut Sink,
+) -> Result<Run> {
+    check_memory(experiment, plan)?;
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let name = format!("{}-{}-{:03}", experiment.name, started.as_secs(), started.subsec_millis());
+    let mut bench = Bench {
+        plan: plan.clone(),
+        findings: Findings { run: name.clone(), ..Findings::default() },
+        setting: BTreeMap::new(),
+        progress: Progress::new(experiment.name, (experiment.steps)(plan), quiet),
+    };
+    bench.set("size", plan.size.name());
+    bench.set("rounds", plan.rounds);
+    bench.set("seed", plan.seed);
+    let done = (experiment.run)(&mut bench);
+    let took = bench.progress.finish();
+    bench.set("took", format!("{:.0} s", took.as_secs_f64()));
+    let judgement = match &done {
+        Ok(()) => (experiment.judge)(&bench.findings),
+        Err(error) => super::Judgement::untested(format!("the run ended early: {error}")),
+    };
+    let run = Run {
+        schema: SCHEMA,
+        run: name.clone(),
+        experiment: experiment.name.to_owned(),
+        title: experiment.title.to_owned(),
+        source: experiment.source.to_owned(),
+        claim: experiment.claim.to_owned(),
+        started_unix_s: started.as_secs(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: plan.command.clone(),
+        setting: bench.setting,
+        machine: machine.clone(),
+        contenders: bench.findings.contenders,
+        absent: bench.findings.absent,
+    };
+    sink.write(&Line::Run(run.clone()))?;
+    for cell in bench.findings.cells {
+        sink.write(&Line::Cell(cell))?;
+    }
+    for text in bench.findings.notes {
+        sink.write(&Line::Note(Note { run: name.clone(), text }))?;
+    }
+    sink.write(&Line::Verdict(Verdict { run: name, answer: judgement.answer, why: judgement.why }))?;
+    done.map(|()| run)
+}
+
+/// Refuses what would not fit in memory.
+fn check_memory(experiment: &Experiment, plan: &Plan) -> Result<()> {
+    let needed = (experiment.memory)(plan)?;
+    let Some(available) = crate::sys::free_bytes() else { return Ok(()) };
+    if needed <= available {
+        return Ok(());
+    }
+    #[allow(clippy::cast_precision_loss)] // Shown rounded.
+    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+    Err(Error::Input(format!(
+        "{} needs about {:.1} GiB of memory at this size, and {:.1} GiB are available; {}",
+        experiment.name,
+        gib(needed),
+        gib(available),
+        what_fits(experiment, plan, available)
+    )))
+}
+
+/// The count that would fit, in words.
+fn what_fits(experiment: &Experiment, plan: &Plan, available: u64) -> String {
+    let fits = |count: usize| {
+        let smaller = Plan { count: Some(count), ..plan.clone() };
+        (experiment.memory)(&smaller).is_ok_and(|needed| needed <= available)
+    };
+    let count = (10..36).rev().map(|power| 1 << power).find(|&count| fits(count));
+    count.map_or("nothing smaller fits either".to_owned(), |count| format!("--count {count} would fit"))
+}

@@ -1,0 +1,190 @@
+//! What a run has found so far, and what is asked of it to judge a claim.
+
+use crate::result::{Absent, Answer, At, Better, Cell, Contender, Summary};
+
+/// Figures, notes and contenders of one run.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// The run's name.
+    pub run: String,
+    /// Everything measured, in the order in which it first came.
+    pub cells: Vec<Cell>,
+    /// What a reader has to know.
+    pub notes: Vec<String>,
+    /// Who was measured.
+    pub contenders: Vec<Contender>,
+    /// Who was not.
+    pub absent: Vec<Absent>,
+}
+
+/// Whether a claim holds, and the figures that say so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The answer.
+    pub answer: Answer,
+    /// The figures.
+    pub why: String,
+}
+
+/// A figure's place.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// What was measured.
+    pub measure: &'a str,
+    /// In what unit.
+    pub unit: &'a str,
+    /// Which way is better.
+    pub better: Better,
+}
+
+impl Findings {
+    /// Adds one round's figure.
+    pub fn add(&mut self, place: Place<'_>, contender: &str, at: Option<&At>, figure: f64) -> &mut Cell {
+        let known = self.cells.iter().position(|cell| {
+            cell.measure == place.measure && cell.contender == contender && cell.at.as_ref() == at
+        });
+        let index = known.unwrap_or_else(|| {
+            self.cells.push(Cell {
+                run: self.run.clone(),
+                measure: place.measure.to_owned(),
+                unit: place.unit.to_owned(),
+                better: place.better,
+                contender: contender.to_owned(),
+                at: at.cloned(),
+                rounds: Vec::new(),
+                quantiles: Vec::new(),
+            });
+            self.cells.len() - 1
+        });
+        let cell = &mut self.cells[index];
+        cell.rounds.push(figure);
+        cell
+    }
+
+    /// Adds a note, once.
+    pub fn note(&mut self, text: String) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+
+    /// Notes who is measured, once.
+    pub fn contender(&mut self, name: &str, about: &str) {
+        if self.contenders.iter().all(|known| known.name != name || known.about != about) {
+            self.contenders.push(Contender { name: name.to_owned(), about: about.to_owned() });
+        }
+    }
+
+    /// Notes who is not measured, once.
+    pub fn absent(&mut self, name: &str, why: String) {
+        if self.absent.iter().all(|known| known.name != name) {
+            self.absent.push(Absent { name: name.to_owned(), why });
+        }
+    }
+
+    /// The cell of a contender at a point.
+    pub fn cell(&self, measure: &str, contender: &str, label: Option<&str>) -> Option<&Cell> {
+        self.cells.iter().find(|cell| {
+            cell.measure == measure
+                && cell.contender == contender
+                && cell.at.as_ref().map(|at| &*at.label) == label
+        })
+    }
+
+    /// Its summary.
+    pub fn summary(&self, measure: &str, contender: &str, label: Option<&str>) -> Option<Summary> {
+        self.cell(measure, contender, label).map(Cell::summary)
+    }
+
+    /// Its median.
+    pub fn median(&self, measure: &str, contender: &str, label: Option<&str>) -> Option<f64> {
+        self.summary(measure, contender, label).map(|summary| summary.median)
+    }
+
+    /// The labels of a measure's points, in order.
+    pub fn labels(&self, measure: &str) -> Vec<Option<&str>> {
+        let mut labels = Vec::new();
+        for cell in self.cells.iter().filter(|cell| cell.measure == measure) {
+            let label = cell.at.as_ref().map(|at| &*at.label);
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+        labels
+    }
+
+    /// How many times the rate of `other` a contender has, at each point where both were measured: label and ratio.
+    pub fn ratios(&self, measure: &str, contender: &str, other: &str) -> Vec<(String, f64)> {
+        let at = |label: Option<&str>| {
+            let ratio = self.median(measure, contender, label)? / self.median(measure, other, label)?;
+            Some((label.unwrap_or("all").to_owned(), ratio))
+        };
+        self.labels(measure).into_iter().filter_map(at).collect()
+    }
+}
+
+impl Judgement {
+    /// The claim cannot be tested, because of this.
+    pub fn untested(why: impl Into<String>) -> Self {
+        Self { answer: Answer::CannotBeTested, why: why.into() }
+    }
+
+    /// Whether it holds, and why.
+    pub fn of(holds: bool, why: impl Into<String>) -> Self {
+        Self { answer: if holds { Answer::Holds } else { Answer::DoesNotHold }, why: why.into() }
+    }
+
+    /// Whether every ratio is at least `least`; untested if there is none.
+    pub fn at_least(least: f64, what: &str, ratios: &[(String, f64)]) -> Self {
+        if ratios.is_empty() {
+            return Self::untested(format!("{what}: not measured"));
+        }
+        let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
+        let holds = ratios.iter().all(|(_, ratio)| *ratio >= least);
+        Self::of(holds, format!("{what}: {} (at least {least} is claimed)", figures.join(", ")))
+    }
+
+    /// Both together: what is untested counts less than what does not hold.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let rank = |answer| match answer {
+            Answer::Holds => 0,
+            Answer::CannotBeTested => 1,
+            Answer::DoesNotHold => 2,
+        };
+        let answer = if rank(self.answer) >= rank(other.answer) { self.answer } else { other.answer };
+        Self { answer, why: format!("{}; {}", self.why, other.why) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Place<'_> = Place { measure: "lookup", unit: "Mops/s", better: Better::More };
+
+    #[test]
+    fn rounds_gather_in_one_cell_per_place() {
+        let mut findings = Findings::default();
+        let one = At::name("key set", "one");
+        for figure in [1.0, 3.0] {
+            findings.add(RATE, "a", Some(&one), 2.0 * figure);
+            findings.add(RATE, "b", Some(&one), figure);
+        }
+        assert_eq!(findings.cells.len(), 2);
+        assert_eq!(findings.ratios("lookup", "a", "b"), [("one".to_owned(), 2.0)]);
+        assert!(findings.ratios("lookup", "a", "c").is_empty());
+    }
+
+    #[test]
+    fn judgements_name_their_figures() {
+        let ratios = [("x".to_owned(), 1.5), ("y".to_owned(), 0.9)];
+        let judged = Judgement::at_least(1.0, "a / b", &ratios);
+        assert_eq!(judged.answer, Answer::DoesNotHold);
+        assert!(judged.why.contains("y: 0.90"));
+        assert_eq!(Judgement::at_least(0.5, "a / b", &ratios).answer, Answer::Holds);
+        assert_eq!(Judgement::at_least(0.5, "a / b", &[]).answer, Answer::CannotBeTested);
+        let both = Judgement::of(true, "p").and(Judgement::untested("q"));
+        assert_eq!((both.answer, &*both.why), (Answer::CannotBeTested, "p; q"));
+    }
+}

@@ -1,0 +1,376 @@
+//! The grid of an index experiment: points × contenders × loops, in rounds.
+//!
+//! ```text
+//!   for each point (a key set, a size, a prefix length …)
+//!       make the keys, and the scripts of all loops           once: all contenders see the same
+//!       for each round, for each contender                     A B C A B C
+//!           fill an empty index            ──► the measure "insert"
+//!           run the loops, in order        ──► a measure each
+//! ```
+//!
+//! Loops that change the index come after those that only read; each of them gets an index of its own.
+
+use super::Bench;
+use super::findings::Place;
+use crate::counting::weigh;
+use crate::keyset::{self, KeySet};
+use crate::result::{At, Better};
+use crate::rival::index::{self, Can, Entry, Running};
+use crate::sys::{Clock, pinned};
+use crate::workload::run::{How, Outcome, Style};
+use crate::workload::{Asked, Script, Share};
+use crate::{Error, Result};
+
+/// A point of the grid: one key set, and where it stands on the axis.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// The key set's name.
+    pub keys: String,
+    /// How many keys.
+    pub count: usize,
+    /// Absent keys beside them.
+    pub absent: usize,
+    /// Where it stands.
+    pub at: Option<At>,
+}
+
+/// One loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Loop {
+    /// The name of its measure.
+    pub measure: &'static str,
+    /// What it needs.
+    pub needs: Can,
+    /// Whether it changes the index.
+    pub changes: bool,
+    /// What is counted.
+    pub counts: Counts,
+    /// From one operation to the next.
+    pub style: Style,
+    /// Threads.
+    pub threads: usize,
+    /// Makes a thread's operations: so many, by this seed.
+    pub script: fn(&Asked<'_>, usize, u64, Share) -> Script,
+}
+
+/// What a loop's figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Operations per second.
+    Operations,
+    /// Keys read per second.
+    KeysRead,
+    /// Operations per second and thread.
+    OperationsPerThread,
+}
+
+/// A grid.
+#[derive(Debug)]
+pub struct Grid<'a> {
+    /// The points.
+    pub points: Vec<Point>,
+    /// The loops beside the insertion.
+    pub loops: &'a [Loop],
+    /// Operations per loop.
+    pub operations: usize,
+    /// Whether the insertion of all keys is a measure.
+    pub inserts: bool,
+    /// Whether memory is.
+    pub memory: bool,
+    /// Who may take part.
+    pub takes: fn(&Entry) -> bool,
+}
+
+/// Bytes per key that the worst contender is expected to take, beside the key: boxed keys in half-full nodes, with their
+/// allocator's rounding.
+const BYTES_PER_KEY: u64 = 128;
+
+/// Memory that a grid needs at most, at its greatest point: the key set, the operations with their keys, and one index.
+pub fn memory(points: &[Point], loops: usize, operations: usize) -> Result<u64> {
+    let mut most = 0;
+    for point in points {
+        let keys = keyset::estimated_bytes(&point.keys, point.count + point.absent)?;
+        let each = keys / (point.count + point.absent).max(1) as u64;
+        let index = point.count as u64 * (BYTES_PER_KEY + 2 * each);
+        let scripts = (loops * operations) as u64 * (16 + each);
+        most = most.max(keys + index + scripts + 12 * point.count as u64);
+    }
+    Ok(most)
+}
+
+/// How many contenders there are at most, for progress bars.
+pub fn contenders() -> usize {
+    index::names().len()
+}
+
+/// Runs a grid, with one thread inserting.
+///
+/// # Errors
+/// If a key set cannot be made, or a contender gives a wrong answer.
+pub fn run(bench: &mut Bench, grid: &Grid<'_>) -> Result<()> {
+    run_on(bench, grid, 1)
+}
+
+/// Runs a grid, with so many threads inserting; then only contenders that take threads may take part.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(bench: &mut Bench, grid: &Grid<'_>, threads: usize) -> Result<()> {
+    for point in &grid.points {
+        let set = keyset::make(&point.keys, point.count, point.absent, bench.plan.seed)?;
+        if let Some(note) = &set.note {
+            bench.findings.note(note.clone());
+        }
+        measure_point(bench, grid, threads, point, &set)?;
+    }
+    Ok(())
+}
+
+fn measure_point(
+    bench: &mut Bench,
+    grid: &Grid<'_>,
+    threads: usize,
+    point: &Point,
+    set: &KeySet,
+) -> Result<()> {
+    let asked = Asked::new(set);
+    let scripts: Vec<Vec<Script>> = grid
+        .loops
+        .iter()
+        .enumerate()
+        .map(|(number, each)| {
+            let seed = bench.plan.seed.wrapping_add(number as u64);
+            let share = |thread| Share { thread, of: each.threads };
+            (0..each.threads)
+                .map(|thread| (each.script)(&asked, grid.operations / each.threads, seed, share(thread)))
+                .collect()
+        })
+        .collect();
+    drop(asked);
+    let entries = bench.contenders(|entry| {
+        if !(grid.takes)(entry) {
+            return Err("not part of this experiment".to_owned());
+        }
+        takes_keys(entry, set)
+    });
+    for round in 0..bench.plan.rounds {
+        for entry in &entries {
+            bench.step(&format!("{}: round {}, {}", set.name, round + 1, entry.name));
+            if round == 0 && grid.memory {
+                weigh_index(bench, point, set, entry)?;
+            }
+            let turn = Turn { grid, threads, at: point.at.as_ref(), set, entry };
+            turn.measure(bench, &scripts)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a contender takes the set's keys; if not, why.
+fn takes_keys(entry: &Entry, set: &KeySet) -> std::result::Result<(), String> {
+    let (least, most) = entry.key_bytes;
+    if set.shortest < least || set.longest > most {
+        return Err(format!(
+            "takes keys of {least} to {most} bytes, and those of {} have {} to {}",
+            set.name, set.shortest, set.longest
+        ));
+    }
+    Ok(())
+}
+
+/// One contender's turn at one point.
+struct Turn<'a> {
+    grid: &'a Grid<'a>,
+    /// Threads that insert.
+    threads: usize,
+    at: Option<&'a At>,
+    set: &'a KeySet,
+    entry: &'a Entry,
+}
+
+impl Turn<'_> {
+    fn measure(&self, bench: &mut Bench, scripts: &[Vec<Script>]) -> Result<()> {
+        let (mut index, rate) = self.filled(bench.plan.clock)?;
+        if self.grid.inserts {
+            let unit = if self.threads == 1 { "Mops/s" } else { PER_THREAD };
+            bench.add(
+                Place { measure: "insert", unit, better: Better::More },
+                self.entry.name,
+                self.at,
+                rate,
+            )?;
+        }
+        let mut spoilt = false;
+        for (each, scripts) in self.grid.loops.iter().zip(scripts) {
+            if !able(self.entry, each, self.set) {
+                continue;
+            }
+            if spoilt {
+                index = self.filled(bench.plan.clock)?.0;
+            }
+            spoilt = each.changes;
+            let outcomes = run_loop(bench, index.as_ref(), each, scripts)?;
+            record(bench, each, self.entry, self.at, &outcomes)?;
+        }
+        Ok(())
+    }
+
+    /// An index with all keys, and the rate per thread at which it was filled.
+    fn filled(&self, clock: Clock) -> Result<(Box<dyn Running>, f64)> {
+        let keys = &self.set.keys;
+        let make = || (self.entry.make)(keys.len());
+        if self.threads == 1 {
+            return pinned(0, || {
+                let index = make();
+                let outcome = index.fill(keys, 0, 1, clock);
+                (index, outcome.mops())
+            });
+        }
+        let index = make();
+        let Some(threads) = index.threads() else {
+            return Err(Error::Failed(format!("{} takes one thread only", self.entry.name)));
+        };
+        let outcomes = threads.fill_together(keys, self.threads)?;
+        #[allow(clippy::cast_precision_loss)] // A few threads.
+        let rate = outcomes.iter().map(Outcome::mops).sum::<f64>() / self.threads as f64;
+        Ok((index, rate))
+    }
+}
+
+/// Whether a contender can do a loop on these keys.
+fn able(entry: &Entry, each: &Loop, set: &KeySet) -> bool {
+    let (can, needs) = (entry.can, each.needs);
+    let scans = needs.scan || needs.scan_back;
+    (can.batches || !needs.batches)
+        && (can.scan || !needs.scan)
+        && (can.scan_back || !needs.scan_back)
+        && (can.remove || !needs.remove)
+        && (entry.threads || each.threads == 1)
+        && !(scans && set.longest > entry.scan_key_bytes_max)
+}
+
+fn run_loop(bench: &Bench, index: &dyn Running, each: &Loop, scripts: &[Script]) -> Result<Vec<Outcome>> {
+    let clock = bench.plan.clock;
+    match (scripts, index.threads()) {
+        ([one], _) => Ok(vec![pinned(0, || index.run(one, How { clock, style: each.style }))?]),
+        (many, Some(threads)) => threads.run_together(many, How { clock: Clock::Wall, style: each.style }),
+        (_, None) => unreachable!("`able` asks for a contender that takes threads"),
+    }
+}
+
+fn record(
+    bench: &mut Bench,
+    each: &Loop,
+    entry: &Entry,
+    at: Option<&At>,
+    outcomes: &[Outcome],
+) -> Result<()> {
+    let wrong: usize = outcomes.iter().map(|outcome| outcome.wrong).sum();
+    if wrong > 0 {
+        return Err(Error::Wrong {
+            contender: entry.name.to_owned(),
+            measure: each.measure.to_owned(),
+            wrong,
+        });
+    }
+    let sum = |figure: fn(&Outcome) -> f64| outcomes.iter().map(figure).sum::<f64>();
+    #[allow(clippy::cast_precision_loss)] // A few threads.
+    let (figure, unit) = match each.counts {
+        Counts::Operations => (sum(Outcome::mops), "Mops/s"),
+        Counts::KeysRead => (sum(Outcome::mkeys), "Mkeys/s"),
+        Counts::OperationsPerThread => (sum(Outcome::mops) / outcomes.len() as f64, PER_THREAD),
+    };
+    bench.add(Place { measure: each.measure, unit, better: Better::More }, entry.name, at, figure)?;
+    if let Some(latency) = outcomes.iter().find_map(|outcome| outcome.latency_ns.as_ref()) {
+        let measure = format!("{}, latency", each.measure);
+        let place = Place { measure: &measure, unit: "ns", better: Better::Less };
+        #[allow(clippy::cast_precision_loss)] // Nanoseconds of a minute at most.
+        let quantile = |quantile: f64| (quantile, latency.value_at_quantile(quantile) as f64);
+        let cell = bench.findings.add(place, entry.name, at, quantile(0.5).1);
+        // Of the last round; a cell per round would be a chart nobody reads.
+        cell.quantiles = QUANTILES.iter().map(|&wanted| quantile(wanted)).collect();
+    }
+    Ok(())
+}
+
+/// What is counted where the number of threads is the question.
+const PER_THREAD: &str = "Mops/s per thread";
+
+/// The quantiles that a curve of latencies is drawn through.
+const QUANTILES: [f64; 14] =
+    [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
+
+/// Live bytes per key beside those of keys and values, and what holds them.
+fn weigh_index(bench: &mut Bench, point: &Point, set: &KeySet, entry: &Entry) -> Result<()> {
+    let (index, allocated) = weigh(|| {
+        let index = (entry.make)(set.keys.len());
+        index.fill(&set.keys, 0, 1, bench.plan.clock);
+        index
+    });
+    let parts = index.own_bytes();
+    let own: usize = parts.iter().map(|(_, bytes)| bytes).sum();
+    let payload = set.keys.byte_len() + size_of::<u64>() * set.keys.len();
+    #[allow(clippy::cast_precision_loss)] // Far below 2^52.
+    let per_key = |bytes: f64| bytes / set.keys.len() as f64;
+    #[allow(clippy::cast_precision_loss)]
+    let all = (allocated + own.cast_signed()) as f64;
+    #[allow(clippy::cast_precision_loss)]
+    let beside = per_key(all - payload as f64);
+    let place = |measure| Place { measure, unit: "B/key", better: Better::Less };
+    let at = point.at.as_ref();
+    bench.add(place("memory beside keys and values"), entry.name, at, beside)?;
+    bench.add(place("memory in all"), entry.name, at, per_key(all))
+}
+
+/// The points of an experiment over key sets.
+pub fn over_key_sets(names: Vec<String>, count: usize, absent: usize) -> Vec<Point> {
+    let at = |name: &str| Some(At::name("key set", name));
+    names.into_iter().map(|name| Point { at: at(&name), keys: name, count, absent }).collect()
+}
+
+/// A loop that reads on one thread.
+pub const fn reads(
+    measure: &'static str,
+    style: Style,
+    script: fn(&Asked<'_>, usize, u64, Share) -> Script,
+) -> Loop {
+    let needs =
+        Can { batches: matches!(style, Style::Batches(_)), scan: false, scan_back: false, remove: false };
+    Loop { measure, needs, changes: false, counts: Counts::Operations, style, threads: 1, script }
+}
+
+/// A loop that scans on one thread.
+pub const fn scans(
+    measure: &'static str,
+    back: bool,
+    script: fn(&Asked<'_>, usize, u64, Share) -> Script,
+) -> Loop {
+    let needs = Can { batches: false, scan: !back, scan_back: back, remove: false };
+    Loop {
+        measure,
+        needs,
+        changes: false,
+        counts: Counts::KeysRead,
+        style: Style::Independent,
+        threads: 1,
+        script,
+    }
+}
+
+/// A loop that changes the index, on one thread.
+pub const fn changes(
+    measure: &'static str,
+    removes: bool,
+    script: fn(&Asked<'_>, usize, u64, Share) -> Script,
+) -> Loop {
+    let needs = Can { batches: false, scan: false, scan_back: false, remove: removes };
+    Loop {
+        measure,
+        needs,
+        changes: true,
+        counts: Counts::Operations,
+        style: Style::Independent,
+        threads: 1,
+        script,
+    }
+}

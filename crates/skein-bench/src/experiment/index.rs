@@ -1,0 +1,284 @@
+//! Experiments on indexes that no one paper has: what users ask first.
+
+use linkme::distributed_slice;
+
+use super::grid::{self, Counts, Grid, Loop, Point, changes, contenders, over_key_sets, reads, scans};
+use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::result::At;
+use crate::rival::index::Can;
+use crate::workload::run::Style;
+use crate::workload::ycsb::{LETTERS, Popularity, ycsb};
+use crate::workload::{Kind, lookup, mix, scan};
+
+const OURS: &str = "skein-masstree";
+const COUNTS: [usize; 4] = [1_000_000, 5_000_000, 20_000_000, 20_000_000];
+const SETS: [&str; 3] = ["rand-8", "decimal", "url"];
+
+fn count(plan: &Plan) -> usize {
+    plan.keys_or(COUNTS)
+}
+
+fn operations(plan: &Plan) -> usize {
+    count(plan).clamp(1_000, 2_000_000)
+}
+
+fn steps_over_sets(plan: &Plan) -> usize {
+    plan.sets_or(&SETS).len() * plan.rounds * contenders()
+}
+
+/// Who is at least as fast as ours, by measure and point.
+fn ours_against(findings: &Findings, measures: &[&str], least: f64, rival: &str) -> Judgement {
+    let judged = measures.iter().map(|measure| {
+        Judgement::at_least(
+            least,
+            &format!("{measure}, ours / {rival}"),
+            &findings.ratios(measure, OURS, rival),
+        )
+    });
+    judged.reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("nothing was measured"))
+}
+
+const LOOKUPS: [Loop; 5] = [
+    reads("lookup", Style::Independent, |asked, count, seed, share| {
+        lookup::lookups(asked, count, 1.0, seed, share)
+    }),
+    reads("lookup, 80 % hits", Style::Independent, |asked, count, seed, share| {
+        lookup::lookups(asked, count, 0.8, seed, share)
+    }),
+    reads("lookup, dependent", Style::Dependent, |asked, count, seed, share| {
+        lookup::lookups(asked, count, 1.0, seed, share)
+    }),
+    reads("get_many(32)", Style::Batches(32), |asked, count, seed, share| {
+        lookup::lookups(asked, count, 1.0, seed, share)
+    }),
+    reads("lookup, timed one by one", Style::Timed, |asked, count, seed, share| {
+        lookup::lookups(asked, count, 1.0, seed, share)
+    }),
+];
+
+fn lookups_grid(plan: &Plan) -> Grid<'static> {
+    Grid {
+        points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 10),
+        loops: &LOOKUPS,
+        operations: operations(plan),
+        inserts: true,
+        memory: true,
+        takes: |_| true,
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static LOOKUP: Experiment = Experiment {
+    name: "lookup",
+    rank: 0,
+    title: "inserts, lookups one by one and in batches, latency and memory of all indexes",
+    source: "SkeinDB's own targets",
+    claim: "Masstree inserts and looks up at least 1.3 times as fast as the crate masstree, and 3 times as fast as crossbeam-skiplist",
+    memory: |plan| grid::memory(&lookups_grid(plan).points, LOOKUPS.len(), operations(plan)),
+    steps: steps_over_sets,
+    run: |bench| grid::run(bench, &lookups_grid(&bench.plan)),
+    judge: |findings| {
+        let measures = ["insert", "lookup", "lookup, dependent"];
+        ours_against(findings, &measures, 1.3, "masstree-crate").and(ours_against(
+            findings,
+            &measures,
+            3.0,
+            "crossbeam-skiplist",
+        ))
+    },
+};
+
+/// Scans a hundredth of the keys that lookups ask for, since each reads a hundred.
+const SCANS: [Loop; 6] = [
+    scans("scan of 10", false, |asked, count, seed, share| {
+        scan::scans(asked, count / 10, 10, false, seed, share)
+    }),
+    scans("scan of 100", false, |asked, count, seed, share| {
+        scan::scans(asked, count / 50, 100, false, seed, share)
+    }),
+    scans("scan of 1000", false, |asked, count, seed, share| {
+        scan::scans(asked, count / 500, 1000, false, seed, share)
+    }),
+    scans("scan of 100, backward", true, |asked, count, seed, share| {
+        scan::scans(asked, count / 50, 100, true, seed, share)
+    }),
+    scans("lower bound, 15 % hits", false, |asked, count, seed, share| {
+        lookup::lower_bounds(asked, count, 0.15, seed, share)
+    }),
+    scans("scan of 1", false, |asked, count, seed, share| {
+        scan::scans(asked, count / 4, 1, false, seed, share)
+    }),
+];
+
+fn scans_grid(plan: &Plan) -> Grid<'static> {
+    Grid {
+        points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 10),
+        loops: &SCANS,
+        operations: operations(plan),
+        inserts: false,
+        memory: false,
+        takes: |entry| entry.can.scan,
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static SCAN_100: Experiment = Experiment {
+    name: "scan-100",
+    rank: 1,
+    title: "scans of 1 to 1000 keys, upward and downward, and lower bounds",
+    source: "SkeinDB's own targets",
+    claim: "Masstree scans 100 keys at least 1.5 times as fast as the crate masstree",
+    memory: |plan| grid::memory(&scans_grid(plan).points, SCANS.len(), operations(plan)),
+    steps: steps_over_sets,
+    run: |bench| grid::run(bench, &scans_grid(&bench.plan)),
+    judge: |findings| ours_against(findings, &["scan of 100"], 1.5, "masstree-crate"),
+};
+
+macro_rules! letter {
+    ($place:literal, $measure:literal, $popularity:ident) => {
+        Loop {
+            measure: $measure,
+            needs: Can { batches: false, scan: $place == 4, scan_back: false, remove: false },
+            changes: true,
+            counts: Counts::Operations,
+            style: Style::Timed,
+            threads: 1,
+            script: |asked, count, seed, share| {
+                ycsb(asked, LETTERS[$place], Popularity::$popularity, count, seed, share)
+            },
+        }
+    };
+}
+
+const YCSB: [Loop; 9] = [
+    letter!(0, "A, Zipfian", Zipfian),
+    letter!(1, "B, Zipfian", Zipfian),
+    letter!(2, "C, Zipfian", Zipfian),
+    letter!(3, "D, latest", Latest),
+    letter!(4, "E, Zipfian", Zipfian),
+    letter!(5, "F, Zipfian", Zipfian),
+    letter!(0, "A, uniform", Uniform),
+    letter!(2, "C, uniform", Uniform),
+    letter!(4, "E, uniform", Uniform),
+];
+
+fn ycsb_grid(plan: &Plan) -> Grid<'static> {
+    Grid {
+        points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 4),
+        loops: &YCSB,
+        operations: operations(plan),
+        inserts: true,
+        memory: false,
+        takes: |_| true,
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static YCSB_EXPERIMENT: Experiment = Experiment {
+    name: "ycsb",
+    rank: 2,
+    title: "LOAD (the measure insert) and YCSB A to F, with latencies",
+    source: "YCSB (Cooper et al., SoCC 2010)",
+    claim: "Masstree is at least as fast as std's BTreeMap on every workload",
+    memory: |plan| grid::memory(&ycsb_grid(plan).points, YCSB.len(), operations(plan)),
+    steps: steps_over_sets,
+    run: |bench| grid::run(bench, &ycsb_grid(&bench.plan)),
+    judge: |findings| ours_against(findings, &YCSB.map(|each| each.measure), 1.0, "btreemap"),
+};
+
+const MIXES: [Loop; 6] = [
+    changes("5 % inserts", false, |asked, count, seed, share| {
+        mix::inserts_and_lookups(asked, count, 0.05, seed, share)
+    }),
+    changes("50 % inserts", false, |asked, count, seed, share| {
+        mix::inserts_and_lookups(asked, count, 0.5, seed, share)
+    }),
+    changes("95 % inserts", false, |asked, count, seed, share| {
+        mix::inserts_and_lookups(asked, count, 0.95, seed, share)
+    }),
+    changes("remove all but a tenth", true, |asked, _, seed, share| mix::removes(asked, 0.1, seed, share)),
+    changes("churn", true, mix::churn),
+    changes("put of present keys", false, |asked, count, seed, share| {
+        let mut puts = lookup::lookups(asked, count, 1.0, seed, share);
+        puts.ops.iter_mut().for_each(|op| op.kind = Kind::Put);
+        puts
+    }),
+];
+
+fn mixes_grid(plan: &Plan) -> Grid<'static> {
+    Grid {
+        points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan)),
+        loops: &MIXES,
+        operations: operations(plan),
+        inserts: true,
+        memory: false,
+        takes: |_| true,
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static MIX: Experiment = Experiment {
+    name: "mix",
+    rank: 3,
+    title: "5, 50 and 95 % inserts among lookups, removal, churn, puts of present keys",
+    source: "the workloads of Wormhole (EuroSys 2019) and of the Cuckoo Trie (SOSP 2021)",
+    claim: "Masstree is at least as fast as std's BTreeMap on every mix",
+    memory: |plan| grid::memory(&mixes_grid(plan).points, MIXES.len(), operations(plan)),
+    steps: steps_over_sets,
+    run: |bench| grid::run(bench, &mixes_grid(&bench.plan)),
+    judge: |findings| ours_against(findings, &MIXES.map(|each| each.measure), 1.0, "btreemap"),
+};
+
+/// Sizes from some ten thousand keys up to the greatest, each four times the one before.
+fn growth_points(plan: &Plan) -> Vec<Point> {
+    let most = count(plan);
+    let sizes = std::iter::successors(Some(most), |&size| (size / 4 >= 10_000).then_some(size / 4));
+    let mut sizes: Vec<usize> = sizes.collect();
+    sizes.reverse();
+    let keys = plan.sets_or(&["rand-8"]).swap_remove(0);
+    #[allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+    let at = |size: usize| Some(At::number("keys", size as f64));
+    sizes.into_iter().map(|size| Point { keys: keys.clone(), count: size, absent: 0, at: at(size) }).collect()
+}
+
+fn growth_grid(plan: &Plan) -> Grid<'static> {
+    Grid {
+        points: growth_points(plan),
+        loops: &LOOKUPS[2..4],
+        operations: operations(plan).min(1_000_000),
+        inserts: true,
+        memory: true,
+        takes: |_| true,
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static GROWTH: Experiment = Experiment {
+    name: "growth",
+    rank: 4,
+    title: "inserts, dependent and batched lookups, and memory, as the number of keys grows",
+    source: "SkeinDB's own targets",
+    claim: "Masstree's dependent lookups slow down less than those of std's BTreeMap between the smallest and the greatest size",
+    memory: |plan| grid::memory(&growth_points(plan), 2, operations(plan)),
+    steps: |plan| growth_points(plan).len() * plan.rounds * contenders(),
+    run: |bench| grid::run(bench, &growth_grid(&bench.plan)),
+    judge: |findings| {
+        let kept = |contender: &str| {
+            let labels = findings.labels("lookup, dependent");
+            let (first, last) = (*labels.first()?, *labels.last()?);
+            Some(
+                findings.median("lookup, dependent", contender, last)?
+                    / findings.median("lookup, dependent", contender, first)?,
+            )
+        };
+        match (kept(OURS), kept("btreemap")) {
+            (Some(ours), Some(theirs)) => Judgement::of(
+                ours > theirs,
+                format!(
+                    "of the rate at the smallest size is left at the greatest: ours {ours:.2}, btreemap {theirs:.2}"
+                ),
+            ),
+            _ => Judgement::untested("not measured"),
+        }
+    },
+};

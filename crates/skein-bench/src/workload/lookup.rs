@@ -1,0 +1,34 @@
+//! Lookups and lower bounds, with a hit ratio (MlpIndex paper, section 4.4: 80 % for lookups, 15 % for lower bounds).
+
+use super::asked::{Asked, Share};
+use super::script::{Kind, Script};
+
+/// Lookups of random keys; a part of `hits` of them is present.
+pub fn lookups(asked: &Asked<'_>, count: usize, hits: f64, seed: u64, share: Share) -> Script {
+    let mut random = share.random(seed);
+    let mut script = Script::default();
+    let absent = asked.set.absent.len();
+    for _ in 0..count {
+        if absent == 0 || random.unit() < hits {
+            let number = random.below(asked.keys().len());
+            asked.push(&mut script, Kind::Get, number, 0);
+        } else {
+            asked.push_absent(&mut script, Kind::Miss, random.below(absent));
+        }
+    }
+    script
+}
+
+/// The first key at or after random ones; a part of `hits` of them is present.
+pub fn lower_bounds(asked: &Asked<'_>, count: usize, hits: f64, seed: u64, share: Share) -> Script {
+    let mut script = lookups(asked, count, hits, seed, share);
+    for at in 0..script.len() {
+        let expect = match script.ops[at].kind {
+            Kind::Get => asked.scanned(script.ops[at].number as usize, 1, false),
+            _ => asked.lower_bound(script.keys.get(at)),
+        };
+        script.expect.push(expect);
+        script.ops[at].kind = Kind::LowerBound;
+    }
+    script
+}

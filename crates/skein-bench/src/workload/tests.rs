@@ -1,0 +1,192 @@
+//! Proportions and distributions of the workloads, and that a wrong answer is noticed in every one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::run::{self, How, Style};
+use super::ycsb::{LETTERS, Popularity};
+use super::{Asked, Kind, Script, Share, lookup, mix, scan, value_of, ycsb};
+use crate::keyset::{self, KeySet};
+use crate::rival::index::{self, Entry, Running};
+use crate::sys::Clock;
+
+const OPS: usize = 20_000;
+
+fn set() -> KeySet {
+    keyset::make("rand-8", 4_000, 4_000, 1).expect("a good name")
+}
+
+fn share_of(script: &Script, kind: Kind) -> f64 {
+    script.ops.iter().filter(|op| op.kind == kind).count() as f64 / script.len() as f64
+}
+
+fn near(figure: f64, wanted: f64) {
+    assert!((figure - wanted).abs() < 0.02, "{figure}, and {wanted} was wanted");
+}
+
+/// Every script with the name it fails under, for an index filled with the set.
+fn scripts(asked: &Asked<'_>) -> Vec<(String, Script)> {
+    let mut all = vec![
+        ("lookups".to_owned(), lookup::lookups(asked, OPS, 0.8, 1, Share::ALL)),
+        ("lower bounds".to_owned(), lookup::lower_bounds(asked, OPS, 0.15, 1, Share::ALL)),
+        ("scans".to_owned(), scan::scans(asked, OPS / 100, 100, false, 1, Share::ALL)),
+        ("scans back".to_owned(), scan::scans(asked, OPS / 100, 100, true, 1, Share::ALL)),
+        ("mix".to_owned(), mix::inserts_and_lookups(asked, OPS, 0.05, 1, Share::ALL)),
+        ("removes".to_owned(), mix::removes(asked, 0.25, 1, Share::ALL)),
+        ("churn".to_owned(), mix::churn(asked, OPS, 1, Share::ALL)),
+    ];
+    for letter in LETTERS {
+        for popularity in [Popularity::Uniform, Popularity::Zipfian, Popularity::Latest] {
+            let script = ycsb::ycsb(asked, letter, popularity, OPS, 1, Share::ALL);
+            all.push((format!("{} {popularity:?}", letter.name), script));
+        }
+    }
+    all
+}
+
+fn entry(name: &str) -> &'static Entry {
+    index::all().into_iter().find(|entry| entry.name == name).expect("in every build")
+}
+
+fn filled(entry: &Entry, set: &KeySet) -> Box<dyn Running> {
+    let index = (entry.make)(set.keys.len());
+    index.fill(&set.keys, 0, 1, Clock::Wall);
+    index
+}
+
+#[test]
+fn right_answers_pass_in_every_workload() {
+    let set = set();
+    let asked = Asked::new(&set);
+    for (name, script) in scripts(&asked) {
+        for contender in ["skein-masstree", "btreemap", "btreemap-rwlock"] {
+            let how = How { clock: Clock::Wall, style: Style::Independent };
+            let outcome = filled(entry(contender), &set).run(&script, how);
+            assert_eq!((outcome.wrong, outcome.operations), (0, script.len()), "{contender}, {name}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_key_is_noticed_by_every_workload_that_reads() {
+    let set = set();
+    let asked = Asked::new(&set);
+    for (name, script) in scripts(&asked) {
+        // An index that has lost the first half of its keys.
+        let index = (entry("btreemap").make)(0);
+        index.fill(&set.keys, 1, 2, Clock::Wall);
+        let how = How { clock: Clock::Wall, style: Style::Independent };
+        let wrong = index.run(&script, how).wrong;
+        // Scans of E have no expected end while others may write; they only notice disorder.
+        assert!(wrong > 0 || name.starts_with('E'), "{name}");
+    }
+}
+
+#[test]
+fn all_styles_do_all_operations_and_check_them() {
+    let set = set();
+    let asked = Asked::new(&set);
+    let script = lookup::lookups(&asked, 1_000, 0.8, 3, Share::ALL);
+    let index = filled(entry("skein-masstree"), &set);
+    let empty = (entry("skein-masstree").make)(0);
+    let present = script.ops.iter().filter(|op| op.kind == Kind::Get).count();
+    for style in [Style::Independent, Style::Dependent, Style::Batches(32), Style::Timed] {
+        for clock in [Clock::Wall, Clock::Cpu] {
+            let outcome = index.run(&script, How { clock, style });
+            assert_eq!((outcome.operations, outcome.wrong), (1_000, 0), "{style:?}");
+            assert_eq!(empty.run(&script, How { clock, style }).wrong, present, "{style:?}");
+        }
+    }
+    let timed = index.run(&script, How { clock: Clock::Wall, style: Style::Timed });
+    assert_eq!(timed.latency_ns.expect("it was asked for").len(), 1_000);
+}
+
+#[test]
+fn threads_share_the_work() {
+    let set = set();
+    let asked = Asked::new(&set);
+    let index = (entry("skein-masstree").make)(0);
+    let threads = index.threads().expect("ours takes threads");
+    let filled: usize =
+        threads.fill_together(&set.keys, 3).expect("threads").iter().map(|outcome| outcome.operations).sum();
+    assert_eq!(filled, set.keys.len());
+    let shares = [0, 1].map(|thread| Share { thread, of: 2 });
+    let removes = shares.map(|share| mix::removes(&asked, 0.5, 5, share));
+    let how = How { clock: Clock::Wall, style: Style::Independent };
+    let outcomes = threads.run_together(&removes, how).expect("threads");
+    assert_eq!(outcomes.iter().map(|outcome| outcome.wrong).sum::<usize>(), 0);
+    assert_eq!(outcomes.iter().map(|outcome| outcome.operations).sum::<usize>(), set.keys.len() / 2);
+}
+
+#[test]
+fn proportions_are_as_stated() {
+    let set = set();
+    let asked = Asked::new(&set);
+    let hits = lookup::lookups(&asked, OPS, 0.8, 9, Share::ALL);
+    near(share_of(&hits, Kind::Get), 0.8);
+    near(share_of(&hits, Kind::Miss), 0.2);
+    for (letter, reads) in LETTERS.iter().zip([0.5, 0.95, 1.0, 0.95, 0.95, 0.5]) {
+        let script = ycsb::ycsb(&asked, *letter, Popularity::Zipfian, OPS, 9, Share::ALL);
+        let read = if letter.scans() { Kind::Scan } else { Kind::Get };
+        near(share_of(&script, read), reads);
+        let writes = share_of(&script, Kind::Put) + share_of(&script, Kind::ReadModifyWrite);
+        near(writes, 1.0 - reads);
+    }
+    near(share_of(&mix::inserts_and_lookups(&asked, 4_000, 0.5, 9, Share::ALL), Kind::Put), 0.5);
+}
+
+#[test]
+fn distributions_are_as_stated() {
+    let set = set();
+    let asked = Asked::new(&set);
+    let count = |popularity| {
+        let script = ycsb::ycsb(&asked, LETTERS[3], popularity, OPS, 9, Share::ALL);
+        let mut times: HashMap<u32, usize> = HashMap::new();
+        script
+            .ops
+            .iter()
+            .filter(|op| op.kind == Kind::Get)
+            .for_each(|op| *times.entry(op.number).or_default() += 1);
+        times
+    };
+    let hottest = |times: &HashMap<u32, usize>| times.values().copied().max().unwrap_or(0);
+    assert!(hottest(&count(Popularity::Uniform)) < 25);
+    // With 4,000 items and an exponent of 0.99, the first has a part of 1 / H of all, some 11 %.
+    assert!((1_500..2_700).contains(&hottest(&count(Popularity::Zipfian))));
+    // The newest: of keys added in the script, far more than their share is read.
+    let latest = count(Popularity::Latest);
+    let of_added: usize = latest.iter().filter(|(number, _)| **number >= 4_000).map(|(_, times)| times).sum();
+    assert!(of_added > OPS / 3, "{of_added}");
+    let scans = ycsb::ycsb(&asked, LETTERS[4], Popularity::Uniform, OPS, 9, Share::ALL);
+    let lengths: Vec<_> = scans.ops.iter().filter(|op| op.kind == Kind::Scan).map(|op| op.count).collect();
+    assert!(lengths.iter().all(|length| (1..=100).contains(length)));
+    let mean = lengths.iter().map(|&length| f64::from(length)).sum::<f64>() / lengths.len() as f64;
+    assert!((mean - 50.5).abs() < 2.0, "{mean}");
+}
+
+#[test]
+fn scans_expect_what_a_map_has() {
+    let set = keyset::make("decimal", 2_000, 500, 4).expect("a good name");
+    let asked = Asked::new(&set);
+    let map: BTreeMap<&[u8], u64> = set.keys.iter().enumerate().map(|(n, key)| (key, value_of(n))).collect();
+    for number in 0..set.keys.len() {
+        let key = set.keys.get(number);
+        let up: Vec<u64> = map.range(key..).take(100).map(|(_, &value)| value).collect();
+        let down: Vec<u64> = map.range(..=key).rev().take(100).map(|(_, &value)| value).collect();
+        for (values, back) in [(up, false), (down, true)] {
+            let expect = asked.scanned(number, 100, back);
+            assert_eq!(expect.count as usize, values.len());
+            assert_eq!(expect.sum, values.iter().fold(0, |sum: u64, value| sum.wrapping_add(*value)));
+        }
+    }
+    for absent in set.absent.iter() {
+        let next = map.range(absent..).next().map_or((0, 0), |(_, &value)| (value, 1));
+        let expect = asked.lower_bound(absent);
+        assert_eq!((expect.sum, expect.count), next);
+    }
+}
+
+#[test]
+fn heads_sort_as_keys_do() {
+    let keys: [&[u8]; 6] = [b"", b"\0", b"a", b"abcdefg", b"abcdefgh", b"b"];
+    assert!(keys.windows(2).all(|pair| run::head(pair[0]) <= run::head(pair[1])));
+}
