@@ -37,6 +37,9 @@ impl Clock {
 }
 
 /// Pins the calling thread to the `n`-th core that the process may use.
+///
+/// # Errors
+/// If the system refuses.
 pub fn pin_to(n: usize) -> io::Result<()> {
     let allowed = sched_getaffinity(None)?;
     let cores: Vec<_> = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect();
@@ -61,6 +64,14 @@ fn not_pinned(error: io::Error) -> Error {
     Error::Failed(format!("cannot pin a thread to a core: {error}"))
 }
 
+/// Bytes of memory that programs may still take, by the kernel's estimate; none if it gives none.
+pub fn free_bytes() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
 /// A pipe as two files: read end, write end.
 fn pipe() -> io::Result<(std::fs::File, std::fs::File)> {
     let mut ends = [0; 2];
@@ -76,6 +87,9 @@ fn pipe() -> io::Result<(std::fs::File, std::fs::File)> {
 /// their figures. The processes share their parent's memory as it was, copied on write.
 ///
 /// REQUIRES: the process has one thread (a fork copies only the calling one).
+///
+/// # Errors
+/// If the system refuses, or a process ends before it has a figure.
 pub fn in_two_processes(work: impl Fn(usize) -> f64) -> io::Result<[f64; 2]> {
     let (mut go_out, go_in) = pipe()?;
     let mut children = Vec::new();

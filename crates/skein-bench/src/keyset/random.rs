@@ -11,6 +11,7 @@ impl Random {
     }
 
     /// The next number.
+    #[allow(clippy::should_implement_trait)] // It never ends, so an iterator's `Option` would only be in the way.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)

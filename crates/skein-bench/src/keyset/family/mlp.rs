@@ -1,0 +1,75 @@
+//! `MlpIndex`'s two distributions of 8-byte keys, whose tries have wide and narrow nodes.
+
+use linkme::distributed_slice;
+
+use super::numbered::numbered;
+use super::{FAMILIES, Family, PaperFigures, Request, Source};
+use crate::keyset::Random;
+
+const FEW: u64 = 6;
+const MANY: u64 = 100;
+
+const PAPER: &[PaperFigures] = &[PaperFigures {
+    source: "MlpIndex, section 4.4",
+    keys: Some(80_000_000),
+    mean_bytes: Some(8.0),
+    unique_prefix_bits: None,
+}];
+
+#[distributed_slice(FAMILIES)]
+static A: Family = Family::new(
+    10,
+    "mlp-a",
+    "8 bytes: each of the first 6 is one of 6 values, each of the last 2 one of 100; each byte has random values of its own",
+    |request| Ok(open(request, [FEW, FEW, FEW, FEW, FEW, FEW, MANY, MANY])),
+)
+.papers(PAPER);
+
+#[distributed_slice(FAMILIES)]
+static B: Family = Family::new(
+    11,
+    "mlp-b",
+    "8 bytes: each of the first 2 is one of 100 values, each of the last 6 one of 6; each byte has random values of its own",
+    |request| Ok(open(request, [MANY, MANY, FEW, FEW, FEW, FEW, FEW, FEW])),
+)
+.papers(PAPER);
+
+fn open(request: &Request, sizes: [u64; 8]) -> Box<dyn Source> {
+    let mut random = Random::new(request.seed_of(1));
+    let values = sizes.map(|size| candidates(&mut random, size as usize));
+    numbered(request, sizes.iter().product(), move |mut number, key| {
+        for (values, size) in values.iter().zip(sizes) {
+            key.push(values[(number % size) as usize]);
+            number /= size;
+        }
+    })
+}
+
+/// So many different bytes.
+fn candidates(random: &mut Random, size: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
+    random.shuffle(&mut bytes);
+    bytes.truncate(size);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::keyset::make;
+
+    #[test]
+    fn each_byte_has_its_own_few_or_many_values() {
+        for (name, sizes) in
+            [("mlp-a", [6, 6, 6, 6, 6, 6, 100, 100]), ("mlp-b", [100, 100, 6, 6, 6, 6, 6, 6])]
+        {
+            let set = make(name, 20_000, 0, 1).expect("a good name");
+            let values = |at: usize| set.keys.iter().map(|key| key[at]).collect::<BTreeSet<u8>>();
+            let all: Vec<_> = (0..8).map(values).collect();
+            assert_eq!(all.iter().map(BTreeSet::len).collect::<Vec<_>>(), sizes, "{name}");
+            let narrow: BTreeSet<_> = all.iter().filter(|values| values.len() == 6).collect();
+            assert!(narrow.len() > 1, "{name}: the positions share their values");
+        }
+    }
+}

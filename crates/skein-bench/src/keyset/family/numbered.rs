@@ -1,0 +1,42 @@
+//! Keys that are the numbers below a bound, each written in one way, in random order. None comes twice, and nothing is held.
+//!
+//! Drawing numbers with replacement and dropping those that came before gives the same distribution: every order of every
+//! choice of numbers is equally likely.
+
+use super::{Request, Source};
+use crate::Result;
+use crate::keyset::Permutation;
+
+/// A source of the numbers below `items`, written by `write`, which writes no two alike.
+pub fn numbered(
+    request: &Request,
+    items: u64,
+    write: impl FnMut(u64, &mut Vec<u8>) + 'static,
+) -> Box<dyn Source> {
+    Box::new(Numbered { order: Permutation::new(items, request.seed_of(0)), next: 0, write })
+}
+
+struct Numbered<W> {
+    order: Permutation,
+    next: u64,
+    write: W,
+}
+
+impl<W: FnMut(u64, &mut Vec<u8>)> Source for Numbered<W> {
+    fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
+        if self.next == self.order.items() {
+            return Ok(false);
+        }
+        (self.write)(self.order.at(self.next), key);
+        self.next += 1;
+        Ok(true)
+    }
+
+    fn repeats(&self) -> bool {
+        false
+    }
+
+    fn space(&self) -> Option<u64> {
+        Some(self.order.items())
+    }
+}

@@ -1,0 +1,90 @@
+//! A model of places on a map: 64-bit cell ids, crowded in towns.
+//!
+//! A cell id halves the map in turn by both coordinates, so near places begin alike. The number of towns grows with the
+//! number of keys, and towns stay as crowded as they are, so prefixes are as long in a small set as in a large one.
+
+use linkme::distributed_slice;
+
+use super::{FAMILIES, Family, PaperFigures, Request, Source};
+use crate::Result;
+use crate::keyset::distribution::Zipf;
+use crate::keyset::{Random, mix};
+
+const ABOUT: &str = "a model of places: 8 bytes, a cell id whose bits are the two coordinates' in turn; \
+                     places lie around the centres of towns of Zipf size";
+
+#[distributed_slice(FAMILIES)]
+static OSM: Family = Family::new(41, "osm", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
+    source: "Cuckoo Trie, Table 1",
+    keys: Some(200_000_000),
+    mean_bytes: Some(8.0),
+    unique_prefix_bits: Some(36.8),
+}]);
+
+/// Places per town, on average.
+const PLACES_PER_TOWN: u64 = 160;
+
+/// How unequal towns are.
+const TOWN_THETA: f64 = 0.7;
+
+/// A town is a square of this many bits of each coordinate; fitted to the unique prefixes.
+const TOWN_BITS: u32 = 19;
+
+fn open(request: &Request) -> Box<dyn Source> {
+    Box::new(Places {
+        towns: Zipf::new(request.one_in(PLACES_PER_TOWN), TOWN_THETA),
+        seed: request.seed_of(1),
+        random: request.random(),
+    })
+}
+
+struct Places {
+    towns: Zipf,
+    seed: u64,
+    random: Random,
+}
+
+impl Places {
+    /// A coordinate near `centre`: the sum of three uniform steps, which crowds it towards the middle.
+    fn near(&mut self, centre: u32) -> u32 {
+        let third = (1 << TOWN_BITS) / 3;
+        (0..3).fold(centre, |at, _| at.wrapping_add(self.random.below(third) as u32))
+    }
+}
+
+impl Source for Places {
+    fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
+        let rank = self.towns.rank(&mut self.random);
+        let centre = mix(self.seed.wrapping_add(rank));
+        let (x, y) = (self.near(centre as u32), self.near((centre >> 32) as u32));
+        key.extend((spread(x) << 1 | spread(y)).to_be_bytes());
+        Ok(true)
+    }
+}
+
+/// Puts a 0 before each bit.
+fn spread(coordinate: u32) -> u64 {
+    let mut bits = u64::from(coordinate);
+    for (shift, mask) in [
+        (16, 0x0000_FFFF_0000_FFFF),
+        (8, 0x00FF_00FF_00FF_00FF),
+        (4, 0x0F0F_0F0F_0F0F_0F0F),
+        (2, 0x3333_3333_3333_3333),
+        (1, 0x5555_5555_5555_5555),
+    ] {
+        bits = (bits | bits << shift) & mask;
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_of_both_coordinates_alternate() {
+        assert_eq!(spread(u32::MAX), 0x5555_5555_5555_5555);
+        assert_eq!(spread(0b1011), 0b100_0101);
+        assert_eq!(spread(1 << 31), 1 << 62);
+    }
+}

@@ -1,0 +1,100 @@
+//! `BitBase`'s `randstr(n,m)`: random strings of a length over an alphabet.
+
+use linkme::distributed_slice;
+
+use super::numbered::numbered;
+use super::{FAMILIES, Family, PaperFigures, Parameter, Request, Source, Takes};
+use crate::Result;
+use crate::keyset::Random;
+
+/// The length and the alphabet's size.
+pub const PARAMETERS: &[Parameter] =
+    &[Parameter { name: "N", least: 1, most: 65_535 }, Parameter { name: "M", least: 1, most: 256 }];
+
+/// The paper, which gives no figures of its keys.
+pub const PAPER: &[PaperFigures] = &[PaperFigures::count("BitBase, section 4.1", 1_000_000)];
+
+const ABOUT: &str = "strings of N characters, each one of M: the first M of a to z, A to Z, 0 to 9, then \
+                     the other bytes from 0 up";
+
+#[distributed_slice(FAMILIES)]
+static RANDSTR: Family = Family::new(62, "randstr", ABOUT, |request| Ok(open(request)))
+    .taking(Takes::Numbers(PARAMETERS), "randstr(16,26)")
+    .papers(PAPER);
+
+fn open(request: &Request) -> Box<dyn Source> {
+    let (length, letters) = (request.numbers[0] as usize, request.numbers[1]);
+    let alphabet = alphabet(letters);
+    match space(length, letters) {
+        Some(space) => numbered(request, space, move |mut number, key| {
+            for _ in 0..length {
+                key.push(alphabet[(number % letters) as usize]);
+                number /= letters;
+            }
+        }),
+        None => Box::new(Strings { alphabet, length, random: request.random() }),
+    }
+}
+
+/// The first characters of the alphabet.
+pub fn alphabet(letters: u64) -> Vec<u8> {
+    let readable = || (b'a'..=b'z').chain(b'A'..=b'Z').chain(b'0'..=b'9');
+    let others = (0..=u8::MAX).filter(|byte| !byte.is_ascii_alphanumeric());
+    readable().chain(others).take(letters as usize).collect()
+}
+
+/// How many strings there are, where 63 bits count them.
+pub fn space(length: usize, letters: u64) -> Option<u64> {
+    // The exponent is at most 65,535.
+    letters.checked_pow(length as u32).filter(|&space| space <= 1 << 63)
+}
+
+/// Strings of which there are so many that hardly one comes twice.
+struct Strings {
+    alphabet: Vec<u8>,
+    length: usize,
+    random: Random,
+}
+
+impl Source for Strings {
+    fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
+        key.extend((0..self.length).map(|_| self.alphabet[self.random.below(self.alphabet.len())]));
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::keyset::make;
+
+    #[test]
+    fn all_strings_of_a_small_space_come_once() {
+        let set = make("randstr(3,4)", 64, 0, 1).expect("as many as there are");
+        let mut strings: Vec<_> = set.keys.iter().collect();
+        strings.sort_unstable();
+        strings.dedup();
+        assert_eq!(strings.len(), 64);
+        assert!(strings.iter().all(|key| key.len() == 3 && key.iter().all(|byte| b"abcd".contains(byte))));
+        let error = make("randstr(3,4)", 60, 5, 1).expect_err("one too many").to_string();
+        assert!(error.contains("64 different keys") && error.contains("65 are asked for"), "{error}");
+    }
+
+    #[test]
+    fn the_alphabet_ends_with_all_bytes() {
+        let all = super::alphabet(256);
+        assert_eq!((&all[..2], &all[26..28], &all[52..54], all[62]), (&b"ab"[..], &b"AB"[..], &b"01"[..], 0));
+        let mut sorted = all.clone();
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(0..=u8::MAX));
+    }
+
+    #[test]
+    fn long_strings_use_all_letters() {
+        let set = make("randstr(20,26)", 1000, 10, 1).expect("a good name");
+        assert_eq!((set.shortest, set.longest), (20, 20));
+        let mut letters: Vec<u8> = set.keys.iter().flatten().copied().collect();
+        letters.sort_unstable();
+        letters.dedup();
+        assert!(letters.into_iter().eq(b'a'..=b'z'));
+    }
+}

@@ -1,0 +1,106 @@
+//! A model of addresses of news and blogs: many articles on few sites, under their date.
+//!
+//! The number of sites grows with the number of keys, so that a site is as crowded in a small set as in a large one.
+
+use linkme::distributed_slice;
+
+use super::words::word;
+use super::{FAMILIES, Family, PaperFigures, Request, Source};
+use crate::Result;
+use crate::keyset::distribution::Zipf;
+use crate::keyset::{Random, mix};
+
+const ABOUT: &str = "a model of addresses: 'http://', a site of Zipf popularity, at half of the sites one \
+                     of four sections, the date, a title of made-up words, '.html' at times";
+
+#[distributed_slice(FAMILIES)]
+static URL: Family = Family::new(40, "url", ABOUT, |request| Ok(open(request))).papers(&[PaperFigures {
+    source: "Wormhole, Table 1 (anchors, which end behind what neighbours share, have about 40 bytes)",
+    keys: Some(192_000_000),
+    mean_bytes: Some(82.0),
+    unique_prefix_bits: None,
+}]);
+
+/// Addresses per site, on average.
+const ADDRESSES_PER_SITE: u64 = 300;
+
+/// How unequal sites are, and the words of titles.
+const SITE_THETA: f64 = 0.9;
+
+/// How many words titles are made of.
+const TITLE_WORDS: u64 = 30_000;
+
+fn open(request: &Request) -> Box<dyn Source> {
+    Box::new(Addresses {
+        sites: Zipf::new(request.one_in(ADDRESSES_PER_SITE), SITE_THETA),
+        words: Zipf::new(TITLE_WORDS, SITE_THETA),
+        seed: request.seed_of(1),
+        random: request.random(),
+    })
+}
+
+struct Addresses {
+    sites: Zipf,
+    words: Zipf,
+    seed: u64,
+    random: Random,
+}
+
+impl Addresses {
+    /// A site: its own name, perhaps at a host of blogs, and whether its articles lie in sections.
+    fn site(&mut self, key: &mut Vec<u8>) {
+        let rank = self.sites.rank(&mut self.random);
+        let bits = mix(self.seed.wrapping_add(rank));
+        key.extend(b"http://");
+        let ends: &[&[u8]] = &[
+            b".blogspot.com/",
+            b".wordpress.com/",
+            b".livejournal.com/",
+            b".com/",
+            b".com/",
+            b".net/",
+            b".org/",
+        ];
+        let end = (bits >> 8) as usize % ends.len();
+        if end > 2 && !bits.is_multiple_of(4) {
+            key.extend(b"www.");
+        }
+        word(bits, 2 + (bits >> 16) as usize % 2, key);
+        key.extend(ends[end]);
+        if (bits >> 24).is_multiple_of(2) {
+            let sections: &[&[u8]] = &[b"news/", b"archives/", b"article/", b"blog/"];
+            key.extend(sections[self.random.below(sections.len())]);
+        }
+    }
+
+    /// A day of the 9 months that the data set is from.
+    fn date(&mut self, key: &mut Vec<u8>) {
+        let (month, day) = (self.random.below(9), 1 + self.random.below(28));
+        let (year, month) = if month < 5 { (2008, 8 + month) } else { (2009, month - 4) };
+        key.extend(format!("{year}/{month:02}/{day:02}/").as_bytes());
+    }
+
+    fn title(&mut self, key: &mut Vec<u8>) {
+        let words = 4 + self.random.below(4);
+        for number in 0..words {
+            if number > 0 {
+                key.push(b'-');
+            }
+            let rank = self.words.rank(&mut self.random);
+            // Words that come often are short.
+            word(rank ^ 0x7469_746C, 1 + usize::from(rank > 100) + usize::from(rank > 3000), key);
+        }
+    }
+}
+
+impl Source for Addresses {
+    fn next(&mut self, key: &mut Vec<u8>) -> Result<bool> {
+        self.site(key);
+        self.date(key);
+        self.title(key);
+        if self.random.below(2) == 0 {
+            key.extend(b".html");
+        }
+        Ok(true)
+    }
+}

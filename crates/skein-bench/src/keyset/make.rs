@@ -1,0 +1,203 @@
+//! From a source to a key set: draws, drops duplicates, sets absent keys apart.
+
+use super::Source;
+use super::family::Order;
+use super::keys::Keys;
+use super::memory;
+use super::name::Named;
+use super::order::sorted;
+use super::random::Random;
+use super::seen::Seen;
+use crate::{Error, Result};
+
+/// The most keys of a set, absent ones included: their numbers have 32 bits.
+const MOST: usize = u32::MAX as usize - 1;
+
+/// Duplicates in a row, per key asked for, after which a source counts as dry.
+const PATIENCE: usize = 64;
+
+/// Keys in their order of insertion, and others of the same kind that are not among them.
+#[derive(Debug, Clone)]
+pub struct KeySet {
+    /// The name, in its one spelling.
+    pub name: String,
+    /// The keys, no two alike.
+    pub keys: Keys,
+    /// Keys of the same kind that are not in `keys`, no two alike.
+    pub absent: Keys,
+    /// The length of the shortest of `keys`.
+    pub shortest: usize,
+    /// The length of the longest of `keys`.
+    pub longest: usize,
+    /// Keys that came from the source again, and were dropped.
+    pub duplicates_dropped: usize,
+    /// What a reader of its figures has to know, such as that a file had fewer keys than were asked for.
+    pub note: Option<String>,
+}
+
+/// Makes a set of `count` keys and `extra` absent ones.
+///
+/// A file with fewer keys gives all it has, divided between the two in the proportion that was asked for, and the set's
+/// note says so.
+///
+/// # Errors
+/// If there is no such key set, if it has fewer different keys than are asked for, if it does not fit in memory, or if its
+/// file cannot be read.
+pub fn make(name: &str, count: usize, extra: usize, seed: u64) -> Result<KeySet> {
+    let total = count.saturating_add(extra);
+    let named = Named::parse(name, total as u64, seed)?;
+    check_size(&named, count, total)?;
+    let mut source = named.open()?;
+    check_space(&named, source.as_ref(), total)?;
+    memory::check(&named, total)?;
+    let drawn = match named.family.order {
+        Order::Drawn => draw(source.as_mut(), &named, MOST)?,
+        Order::Random | Order::Kept => draw(source.as_mut(), &named, total)?,
+    };
+    drop(source);
+    divide(&named, drawn, count, extra)
+}
+
+fn check_size(named: &Named, count: usize, total: usize) -> Result<()> {
+    let name = named.name();
+    if count == 0 {
+        return Err(Error::Input(format!("0 keys of {name} make no key set; ask for 1 or more")));
+    }
+    if total > MOST {
+        return Err(Error::Input(format!(
+            "{total} keys of {name} are too many: keys and absent ones together are at most {MOST}"
+        )));
+    }
+    Ok(())
+}
+
+fn check_space(named: &Named, source: &dyn Source, total: usize) -> Result<()> {
+    match source.space() {
+        Some(space) if space < total as u64 => Err(Error::Input(format!(
+            "there are {space} different keys in {}, but {total} are asked for, absent ones included; ask for fewer, or for \
+             another key set",
+            named.name()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Distinct keys in the source's order, and how many were dropped.
+struct Drawn {
+    keys: Keys,
+    dropped: usize,
+}
+
+/// Draws until there are `want` different keys or the source ends.
+fn draw(source: &mut dyn Source, named: &Named, want: usize) -> Result<Drawn> {
+    let room = if want == MOST { 0 } else { want };
+    let mut keys = Keys::with_capacity(room, room * memory::sampled_mean(named)? as usize);
+    let mut seen = source.repeats().then(|| Seen::new(room));
+    let (mut key, mut dropped, mut in_a_row) = (Vec::new(), 0, 0);
+    while keys.len() < want && source.next(&mut key)? {
+        if seen.as_mut().is_none_or(|seen| seen.is_new(&key, &keys)) {
+            keys.push(&key);
+            in_a_row = 0;
+        } else {
+            dropped += 1;
+            in_a_row += 1;
+        }
+        if in_a_row > PATIENCE.saturating_mul(want).max(1_000_000) {
+            return Err(Error::Input(format!(
+                "{} gave {} different keys of the {want} asked for, and then only known ones, {in_a_row} in a row; ask for fewer",
+                named.name(),
+                keys.len()
+            )));
+        }
+        key.clear();
+    }
+    if keys.len() == MOST {
+        return Err(Error::Input(format!("{} has more than {MOST} keys, the most of a set", named.name())));
+    }
+    Ok(Drawn { keys, dropped })
+}
+
+/// Sets the absent keys apart.
+fn divide(named: &Named, drawn: Drawn, count: usize, extra: usize) -> Result<KeySet> {
+    let Drawn { keys: mut all, dropped } = drawn;
+    let mut random = Random::new(named.request.seed_of(1));
+    let (mut note, mut kept) = (None, count);
+    let (keys, absent) = match named.family.order {
+        Order::Random => {
+            let absent = all.split_off(count);
+            (all, absent)
+        }
+        Order::Kept => apart(&all, extra, &mut random),
+        Order::Drawn => {
+            if all.len() < count + extra {
+                kept = share(all.len(), count, extra);
+                note = Some(format!(
+                    "{} has {} different keys of the {} asked for; all are used, {} of them as absent ones",
+                    named.name(),
+                    all.len(),
+                    count + extra,
+                    all.len() - kept
+                ));
+            }
+            let mut numbers: Vec<u32> = (0..all.len() as u32).collect();
+            random.shuffle(&mut numbers);
+            numbers.truncate(count + extra);
+            (all.pick(&numbers[..kept]), all.pick(&numbers[kept..]))
+        }
+    };
+    if keys.is_empty() {
+        return Err(Error::Input(format!("{} has no keys", named.name())));
+    }
+    let mut set = KeySet {
+        name: named.name(),
+        keys,
+        absent,
+        shortest: 0,
+        longest: 0,
+        duplicates_dropped: dropped,
+        note,
+    };
+    set.measure_lengths();
+    Ok(set)
+}
+
+/// How many of `all` keys are to be present, if `count` of `count + extra` should be.
+fn share(all: usize, count: usize, extra: usize) -> usize {
+    let present = (all as u128 * count as u128).div_ceil((count + extra) as u128);
+    present as usize
+}
+
+/// Sets `extra` keys apart, each equally likely, both parts in their order.
+fn apart(all: &Keys, extra: usize, random: &mut Random) -> (Keys, Keys) {
+    let (mut keys, mut absent) = (Keys::default(), Keys::default());
+    for (number, key) in all.iter().enumerate() {
+        let missing = extra - absent.len();
+        let into = if random.below(all.len() - number) < missing { &mut absent } else { &mut keys };
+        into.push(key);
+    }
+    (keys, absent)
+}
+
+impl KeySet {
+    /// The numbers of `keys`, in the keys' order.
+    pub fn order(&self) -> Vec<u32> {
+        sorted(&self.keys)
+    }
+
+    /// Leaves out what is shorter or longer than all contenders take, absent keys included; returns how many of `keys` that were.
+    pub fn leave_out(&mut self, shorter_than: usize, longer_than: usize) -> usize {
+        let fits = |key: &[u8]| (shorter_than..=longer_than).contains(&key.len());
+        let before = self.keys.len();
+        if !self.keys.iter().chain(self.absent.iter()).all(fits) {
+            self.keys = self.keys.iter().filter(|key| fits(key)).collect();
+            self.absent = self.absent.iter().filter(|key| fits(key)).collect();
+            self.measure_lengths();
+        }
+        before - self.keys.len()
+    }
+
+    fn measure_lengths(&mut self) {
+        let lengths = || self.keys.iter().map(<[u8]>::len);
+        (self.shortest, self.longest) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
+    }
+}

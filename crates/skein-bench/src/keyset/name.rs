@@ -1,0 +1,143 @@
+//! Names of key sets: `osm`, `intkey(1000)`, `file:paths.txt`.
+
+use std::path::PathBuf;
+
+use super::family::{self, Family, Request, Source, Takes};
+use crate::{Error, Result};
+
+/// The family of a key set, and what its source is opened for.
+#[derive(Debug)]
+pub struct Named {
+    /// The family.
+    pub family: &'static Family,
+    /// The request.
+    pub request: Request,
+}
+
+/// The source of a key set: its keys one by one, perhaps the same more than once. `keys` says how many are going to be drawn.
+///
+/// # Errors
+/// If there is no such key set, if its parameters are wrong, or if its file cannot be read.
+pub fn open(name: &str, keys: u64, seed: u64) -> Result<Box<dyn Source>> {
+    Named::parse(name, keys, seed)?.open()
+}
+
+impl Named {
+    /// Understands a name.
+    pub fn parse(name: &str, keys: u64, seed: u64) -> Result<Self> {
+        let end = name.find([':', '(']).unwrap_or(name.len());
+        let (word, rest) = name.split_at(end);
+        let Some(family) = family::all().into_iter().find(|family| family.name == word.trim()) else {
+            let usages: Vec<_> = family::all().into_iter().map(Family::usage).collect();
+            return Err(Error::Input(format!(
+                "there is no key set '{name}'; there are {}",
+                usages.join(", ")
+            )));
+        };
+        let (numbers, path) = match family.takes {
+            Takes::Nothing if rest.is_empty() => (Vec::new(), PathBuf::new()),
+            Takes::Numbers(_) => (numbers(family, name, rest)?, PathBuf::new()),
+            Takes::Path if rest.len() > 1 && rest.starts_with(':') => (Vec::new(), PathBuf::from(&rest[1..])),
+            Takes::Nothing | Takes::Path => return Err(misspelt(family, name)),
+        };
+        Ok(Self { family, request: Request { numbers, path, keys, seed } })
+    }
+
+    /// Opens the source.
+    pub fn open(&self) -> Result<Box<dyn Source>> {
+        (self.family.open)(&self.request)
+    }
+
+    /// The name in its one spelling.
+    pub fn name(&self) -> String {
+        match self.family.takes {
+            Takes::Nothing => self.family.name.to_owned(),
+            Takes::Numbers(_) => {
+                let numbers: Vec<_> = self.request.numbers.iter().map(u64::to_string).collect();
+                format!("{}({})", self.family.name, numbers.join(","))
+            }
+            Takes::Path => format!("{}:{}", self.family.name, self.request.path.display()),
+        }
+    }
+}
+
+fn misspelt(family: &Family, name: &str) -> Error {
+    Error::Input(format!(
+        "the key set '{name}' is written {}, for instance {}",
+        family.usage(),
+        family.example
+    ))
+}
+
+/// The numbers in brackets, checked against the family's parameters.
+fn numbers(family: &Family, name: &str, rest: &str) -> Result<Vec<u64>> {
+    let Takes::Numbers(parameters) = family.takes else { return Ok(Vec::new()) };
+    let inner = rest.strip_prefix('(').and_then(|rest| rest.trim_end().strip_suffix(')'));
+    let texts: Vec<&str> = inner.ok_or_else(|| misspelt(family, name))?.split(',').map(str::trim).collect();
+    if texts.len() != parameters.len() {
+        return Err(misspelt(family, name));
+    }
+    let number = |(text, parameter): (&&str, &family::Parameter)| match text.parse::<u64>() {
+        Ok(number) if (parameter.least..=parameter.most).contains(&number) => Ok(number),
+        _ => Err(Error::Input(format!(
+            "the {} of the key set '{name}' is '{text}', but must be a number from {} to {}, as in {}",
+            parameter.name, parameter.least, parameter.most, family.example
+        ))),
+    };
+    texts.iter().zip(parameters).map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(name: &str) -> String {
+        Named::parse(name, 1, 1).expect_err("a bad name").to_string()
+    }
+
+    #[test]
+    fn names_have_one_spelling() {
+        for (name, spelt) in [
+            ("osm", "osm"),
+            ("randstr( 16, 26 )", "randstr(16,26)"),
+            ("intkey(0100)", "intkey(100)"),
+            ("file:/tmp/a(b):c", "file:/tmp/a(b):c"),
+        ] {
+            assert_eq!(Named::parse(name, 1, 1).expect("a good name").name(), spelt);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_what_there_is() {
+        for name in ["rand-9", "", "OSM", "(5)", ":x"] {
+            let text = error(name);
+            assert!(text.contains("rand-8, ") && text.contains("file:PATH"), "{text}");
+            assert!(text.contains("randstr(N,M)"), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_parameters_are_told_the_limits() {
+        for name in ["randstr", "randstr()", "randstr(1,2,3)", "randstr(1", "randstr:5", "randstr(1,2)x"] {
+            let text = error(name);
+            assert!(text.contains("randstr(N,M)") || text.contains("must be a number"), "{text}");
+        }
+        for name in ["randstr(0,26)", "randstr(x,26)", "randstr(-1,26)", "randstr(99999999999999999999,26)"] {
+            assert!(error(name).contains("must be a number from 1 to"), "{name}");
+        }
+        for name in ["osm(1)", "osm:x", "file", "file:", "file(1)"] {
+            assert!(error(name).contains("is written"), "{name}: {}", error(name));
+        }
+    }
+
+    #[test]
+    fn every_example_is_a_good_name_and_every_name_is_there_once() {
+        let all = family::all();
+        for family in &all {
+            let named = Named::parse(family.example, 1, 1).expect("the example");
+            assert_eq!(named.family.name, family.name);
+            assert_eq!(named.name(), family.example);
+            assert_eq!(all.iter().filter(|other| other.name == family.name).count(), 1, "{}", family.name);
+        }
+    }
+}
