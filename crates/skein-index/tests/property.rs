@@ -64,3 +64,14 @@ proptest! {
         check::<3>(&operations);
     }
 }
+
+/// Keys that come in order leave full nodes behind, not half-full ones (Masstree, section 4.3): the split of the last node takes
+/// only the new key along.
+#[test]
+fn keys_in_order_fill_their_nodes() {
+    let mut index = Masstree::<Inline<u64>>::new();
+    for key in 0..15_000_u64 {
+        index.insert(&key.to_be_bytes(), Inline(key), &index.collector().enter()).unwrap();
+    }
+    assert_eq!(index.check().unwrap().full, 1_000);
+}
