@@ -62,6 +62,7 @@ fn next(state: &mut u64) -> u64 {
 }
 
 /// Prints the best of several rounds: nanoseconds per search, each of which must end where it should.
+#[allow(clippy::cast_precision_loss)] // Far below 2^52.
 fn time(name: &str, nodes: &[Node], queries: &[(usize, usize)], search: impl Fn(&Node, u64) -> usize) {
     let round = || {
         let start = Instant::now();
