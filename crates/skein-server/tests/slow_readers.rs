@@ -104,3 +104,16 @@ fn a_slow_reader_gets_all_replies_in_order() {
         }
     });
 }
+
+/// A stop waits for clients that do not take their replies, but not for ever.
+#[test]
+fn a_stop_waits_for_slow_readers_as_long_as_it_is_told() {
+    let server =
+        start_with(ServerOptions { stop_timeout: Duration::from_millis(1), ..options() }, Durability::None);
+    let mut client = server.connect();
+    assert_eq!(client.call(&[b"SET", b"big", &vec![b'v'; 100_000]]), b"+OK\r\n");
+    client.send(&encode(&[b"GET", b"big"]).repeat(1000));
+    run_in_the_end(&mut server.connect());
+    let report = server.stop();
+    assert_eq!(report.cut_short, 1, "{report:?}");
+}
