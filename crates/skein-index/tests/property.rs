@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use skein_index::masstree::variant::{
+    WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
+};
 use skein_index::{Collector, Inline, Masstree, OrderedIndex};
 use support::{Operation, any_key, compare_all, operations, run, spread_key};
 
@@ -57,6 +60,11 @@ proptest! {
     #[test]
     fn masstree_of_width_10(operations in operations(&any_key(), 500)) {
         check::<10>(&operations);
+    }
+
+    #[test]
+    fn masstree_without_what_makes_it_fast(operations in operations(&any_key(), 500)) {
+        check::<{ 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION | WITHOUT_INTEGERS | WITHOUT_HUGE_PAGES }>(&operations);
     }
 
     #[test]
