@@ -179,6 +179,30 @@ fn a_growing_layer_against_get() {
     );
 }
 
+/// Three keys fill the node of a deeper layer; the fourth splits it, so that the link above is stale.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn a_split_in_a_deeper_layer_hides_no_key() {
+    model_within(
+        1,
+        &["prefix--a", "prefix--b", "prefix--d"],
+        |tree| assert_eq!(put(tree, "prefix--c", 9), None),
+        |tree| assert_eq!(get(tree, "prefix--d"), Some(2)),
+    );
+}
+
+/// The link is stale from the start: one thread mends it while the other reads through it.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mending_a_stale_link_against_get() {
+    model_within(
+        1,
+        &["prefix--a", "prefix--b", "prefix--c", "prefix--d"],
+        |tree| assert_eq!(put(tree, "prefix--e", 9), None),
+        |tree| assert_eq!(get(tree, "prefix--d"), Some(3)),
+    );
+}
+
 #[test]
 fn a_growing_layer_against_update() {
     model(

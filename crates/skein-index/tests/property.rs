@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use skein_index::masstree::variant::{
+    WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
+};
 use skein_index::{Collector, Inline, Masstree, OrderedIndex};
 use support::{Operation, any_key, compare_all, operations, run, spread_key};
 
@@ -60,7 +63,23 @@ proptest! {
     }
 
     #[test]
+    fn masstree_without_what_makes_it_fast(operations in operations(&any_key(), 500)) {
+        check::<{ 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION | WITHOUT_INTEGERS | WITHOUT_HUGE_PAGES }>(&operations);
+    }
+
+    #[test]
     fn masstree_of_width_3(operations in operations(&spread_key(), 600)) {
         check::<3>(&operations);
     }
+}
+
+/// Keys that come in order leave full nodes behind, not half-full ones (Masstree, section 4.3): the split of the last node takes
+/// only the new key along.
+#[test]
+fn keys_in_order_fill_their_nodes() {
+    let mut index = Masstree::<Inline<u64>>::new();
+    for key in 0..15_000_u64 {
+        index.insert(&key.to_be_bytes(), Inline(key), &index.collector().enter()).unwrap();
+    }
+    assert_eq!(index.check().unwrap().full, 1_000);
 }

@@ -69,7 +69,11 @@ impl LogOptions {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Says what cannot work; [`Log::open`](crate::Log::open) asks before it touches anything.
+    ///
+    /// # Errors
+    /// An option out of range.
+    pub fn check(&self) -> Result<()> {
         let bad = |name, why: String| Err(LogError::BadOption { name, why });
         if self.folders.is_empty() {
             return bad("folders", "there is none; name at least one".into());

@@ -58,8 +58,11 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// Says what cannot work before anything was begun.
-    pub(crate) fn check(&self) -> Result<(), StartError> {
+    /// Says what cannot work; [`Server::start`](crate::Server::start) asks before it begins.
+    ///
+    /// # Errors
+    /// An option out of range, or an address for all to reach without a password.
+    pub fn check(&self) -> Result<(), StartError> {
         if !self.listen.ip().is_loopback() && self.password.is_none() {
             return Err(StartError::NoPassword { listen: self.listen });
         }
@@ -115,8 +118,28 @@ mod tests {
 
     #[test]
     fn the_message_names_the_option_the_value_and_the_way_out() {
-        let options = ServerOptions { workers: 0, ..ServerOptions::default() };
-        let message = options.check().expect_err("no workers").to_string();
-        assert_eq!(message, "option workers is 0; choose 1 to 1024");
+        let wrong = |change: fn(&mut ServerOptions)| {
+            let mut options = ServerOptions::default();
+            change(&mut options);
+            options.check().expect_err("an option out of range").to_string()
+        };
+        for (change, message) in [
+            ((|options| options.workers = 0) as fn(&mut ServerOptions), "workers is 0; choose 1 to 1024"),
+            (|options| options.workers = 1025, "workers is 1025; choose 1 to 1024"),
+            (|options| options.clients_max = 0, "clients_max is 0; choose 1 to 1048576"),
+            (|options| options.request_bytes_max = 5, "request_bytes_max is 5; choose 1024 to 2147483648"),
+            (|options| options.arg_bytes_max = 5, "arg_bytes_max is 5; choose 1024 to 1073741824"),
+            (
+                |options| options.request_bytes_max = options.arg_bytes_max - 1,
+                "arg_bytes_max is 536870912; choose 1024 to 536870911",
+            ),
+            (|options| options.args_max = 15, "args_max is 15; choose 16 to 16777216"),
+            (|options| options.pipeline_max = 0, "pipeline_max is 0; choose 1 to 1048576"),
+            (|options| options.output_bytes_max = 1, "output_bytes_max is 1; choose 1024 to 1099511627776"),
+            (|options| options.reply_bytes_max = 1, "reply_bytes_max is 1; choose 1024 to 1099511627776"),
+            (|options| options.scan_cursors_max = 0, "scan_cursors_max is 0; choose 16 to 16777216"),
+        ] {
+            assert_eq!(wrong(change), format!("option {message}"));
+        }
     }
 }

@@ -16,12 +16,16 @@
 //! == name            a new connection, an empty database; with "password" in the name, a server that has one
 //! > SET a "b c"      a request: words, quoted as in Rust
 //! >> "*1\r\n..."     bytes as they are
-//! < "+OK\r\n"        Redis's reply (`closed` for a closed connection)
-//! ! "+OK\r\n"        ours, where it differs, after a line that says why:
+//! < "$-1\r\n"        Redis's reply (`closed` for a closed connection)
+//! <3 "_\r\n"         Redis's reply in RESP3, where it differs
+//! ! "+OK\r\n"        ours, where it differs from Redis's, after a line that says why; `!3` in RESP3:
 //! # why: ...
 //! ```
 //!
 //! A request with several replies (a raw pipeline) is followed by as many lines; `more` asks for one reply more.
+//! Every section runs twice, on a connection of each version of the protocol; but those with "hello" or "password" in
+//! their names, which choose the version themselves, run once. The number of a connection is written as `N`, and
+//! SkeinDB's version as `V`: they differ from run to run and from release to release.
 
 mod common;
 
@@ -98,6 +102,86 @@ fn request(line: &str) -> Option<Vec<u8>> {
     Some(encode(&words.iter().map(Vec::as_slice).collect::<Vec<_>>()))
 }
 
+/// A reply as the file has it: quoted, without the connection's number and SkeinDB's version.
+fn recorded(request: &str, reply: Option<&[u8]>) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let text = quote(reply).replace(&format!(r"${}\r\n{version}\r\n", version.len()), "V");
+    let before_number = match request {
+        "> CLIENT ID" => ":",
+        _ if request.starts_with("> HELLO") => r"$2\r\nid\r\n:",
+        _ => return text,
+    };
+    match text.split_once(before_number) {
+        None => text,
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+            assert!(rest.len() < after.len(), "no number: {text}");
+            [before, before_number, "N", rest].concat()
+        }
+    }
+}
+
+/// A request, and what is to come back.
+struct Exchange<'f> {
+    number: usize,
+    request: &'f str,
+    /// By the first word of their lines: `<`, `<3`, `!` or `!3`.
+    replies: Vec<(&'f str, &'f str)>,
+}
+
+impl Exchange<'_> {
+    fn expected(&self, resp3: bool) -> &str {
+        let find =
+            |kind: &str| self.replies.iter().find(|(known, _)| *known == kind).map(|(_, reply)| *reply);
+        let newer = |kind| if resp3 { find(kind) } else { None };
+        let reply = newer("!3").or_else(|| find("!")).or_else(|| newer("<3")).or_else(|| find("<"));
+        reply.unwrap_or_else(|| panic!("line {}: no reply recorded", self.number))
+    }
+}
+
+struct Section<'f> {
+    name: &'f str,
+    exchanges: Vec<Exchange<'f>>,
+}
+
+impl Section<'_> {
+    /// In which versions of the protocol it runs.
+    fn versions(&self) -> &'static [bool] {
+        let chooses = ["hello", "password"].iter().any(|word| self.name.contains(word));
+        if chooses { &[false] } else { &[false, true] }
+    }
+
+    /// What a server answers, in order.
+    fn run(&self, servers: &Servers, resp3: bool) -> Vec<String> {
+        let mut client = servers.connect(self.name);
+        if resp3 {
+            assert!(client.call(&[b"HELLO", b"3"]).starts_with(b"%7\r\n"));
+        }
+        let ask = |exchange: &Exchange<'_>| {
+            client.send(&request(exchange.request).expect("a request"));
+            recorded(exchange.request, client.try_reply().as_deref())
+        };
+        self.exchanges.iter().map(ask).collect()
+    }
+}
+
+fn parse(file: &str) -> Vec<Section<'_>> {
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for (line, number) in file.lines().zip(1..) {
+        if let Some(name) = line.strip_prefix("== ") {
+            sections.push(Section { name, exchanges: Vec::new() });
+        } else if request(line).is_some() {
+            let section = sections.last_mut().expect("a section first");
+            section.exchanges.push(Exchange { number, request: line, replies: Vec::new() });
+        } else if line.starts_with(['<', '!']) {
+            let exchange = sections.last_mut().and_then(|section| section.exchanges.last_mut());
+            let reply = line.split_once(' ').expect("a kind and a reply");
+            exchange.expect("a request first").replies.push(reply);
+        }
+    }
+    sections
+}
+
 /// Where the sections run.
 struct Servers {
     open: String,
@@ -126,30 +210,21 @@ fn replies_are_those_of_redis() {
     let servers =
         Servers { open: open.address.to_string(), with_password: with_password.address.to_string() };
     let file = std::fs::read_to_string(FILE).expect("the golden file");
-    let mut client = None;
     let mut failures = Vec::new();
-    let mut lines = file.lines().enumerate().peekable();
     let mut asked = 0;
-    while let Some((number, line)) = lines.next() {
-        if let Some(section) = line.strip_prefix("== ") {
-            client = Some(servers.connect(section));
-            continue;
-        }
-        let Some(bytes) = request(line) else { continue };
-        let client = client.as_mut().expect("a section first");
-        client.send(&bytes);
-        let reply = client.try_reply();
-        let mut expected = None;
-        while let Some((_, line)) = lines.next_if(|(_, line)| line.starts_with(['<', '!', '#'])) {
-            if !line.starts_with('#') {
-                expected = Some(line[2..].to_owned());
+    for section in parse(&file) {
+        for &resp3 in section.versions() {
+            for (exchange, got) in section.exchanges.iter().zip(section.run(&servers, resp3)) {
+                asked += 1;
+                let expected = exchange.expected(resp3);
+                if got != expected {
+                    let (number, request) = (exchange.number, exchange.request);
+                    let version = if resp3 { 3 } else { 2 };
+                    failures.push(format!(
+                        "line {number}, RESP{version}: {request}\n  expected {expected}\n  got      {got}"
+                    ));
+                }
             }
-        }
-        let expected = expected.unwrap_or_else(|| panic!("line {}: no reply recorded", number + 1));
-        let got = quote(reply.as_deref());
-        asked += 1;
-        if got != expected {
-            failures.push(format!("line {}: {line}\n  expected {expected}\n  got      {got}", number + 1));
         }
     }
     assert!(failures.is_empty(), "{} of {asked} differ:\n{}", failures.len(), failures.join("\n"));
@@ -164,17 +239,25 @@ fn record() {
         with_password: variable("SKEIN_GOLDEN_REDIS_PASSWORD"),
     };
     let file = std::fs::read_to_string(FILE).expect("the golden file");
-    let mut client = None;
+    let mut answered = Vec::new();
+    for section in parse(&file) {
+        let by_version: Vec<_> =
+            section.versions().iter().map(|&resp3| section.run(&servers, resp3)).collect();
+        for (i, exchange) in section.exchanges.iter().enumerate() {
+            let older = &by_version[0][i];
+            let newer = by_version.last().map(|replies| &replies[i]).filter(|newer| *newer != older);
+            answered.push((exchange.number, older.clone(), newer.cloned()));
+        }
+    }
+    let mut answered = answered.into_iter().peekable();
     let mut out = String::new();
-    for line in file.lines().filter(|line| !line.starts_with('<')) {
-        out.push_str(line);
-        out.push('\n');
-        if let Some(section) = line.strip_prefix("== ") {
-            client = Some(servers.connect(section));
-        } else if let Some(bytes) = request(line) {
-            let client = client.as_mut().expect("a section first");
-            client.send(&bytes);
-            out.extend(["< ", &quote(client.try_reply().as_deref()), "\n"]);
+    for (line, number) in file.lines().zip(1..).filter(|(line, _)| !line.starts_with('<')) {
+        out.extend([line, "\n"]);
+        if let Some((_, older, newer)) = answered.next_if(|(asked, ..)| *asked == number) {
+            out.extend(["< ", &older, "\n"]);
+            if let Some(newer) = newer {
+                out.extend(["<3 ", &newer, "\n"]);
+            }
         }
     }
     std::fs::write(FILE, out).expect("to write the golden file");

@@ -46,6 +46,9 @@ fn ranges() {
             ("SK.PREFIX c", "*2|$1|c|$1|3|"),
             ("SK.PREFIX c NOVALUES REV", "*1|$1|c|"),
             ("SK.PREFIX zz", "*0|"),
+            ("SK.PREFIX h COLUMNS 2 y nope", "*2|$1|h|*2|$1|8|$-1|"),
+            ("SK.PREFIX c COLUMNS 1 y", "*2|$1|c|*1|$-1|"),
+            ("SK.PREFIX c NOPE", "-ERR syntax error|"),
             ("SK.COUNT - +", ":5|"),
             ("SK.COUNT [b (d", ":2|"),
             ("SK.COUNT + -", ":0|"),
@@ -90,6 +93,86 @@ fn neighbours_and_versions() {
         reply.trim_end_matches('|').rsplit(':').next().and_then(|text| text.parse().ok()).expect(&reply);
     assert!(reply.starts_with("*2|:1|:") && version > 2, "{reply}");
     assert!(client.ask("SK.MEMORY").starts_with("*14|$4|keys|:6|$10|live_bytes|:"));
+}
+
+#[test]
+fn an_empty_store_has_no_ends() {
+    let server = start();
+    let mut client = server.connect();
+    let neighbours = ["SK.FIRST", "SK.LAST", "SK.NEXT a", "SK.PREV a", "SK.GETV a"];
+    for request in neighbours {
+        assert_eq!(client.ask(request), "*-1|", "{request}");
+    }
+    check(
+        &mut client,
+        &[
+            ("SK.RANGE - +", "*0|"),
+            ("SK.PREFIX a", "*0|"),
+            ("SK.COUNT - +", ":0|"),
+            ("SK.COUNT [a +", ":0|"),
+            ("SK.DELRANGE - +", ":0|"),
+        ],
+    );
+    assert!(client.ask("SK.MEMORY").starts_with("*14|$4|keys|:0|"));
+    assert!(client.ask("HELLO 3").starts_with("%7|"));
+    for request in neighbours {
+        assert_eq!(client.ask(request), "_|", "{request}");
+    }
+}
+
+#[test]
+fn wrong_numbers_of_arguments_are_refused() {
+    let (_server, mut client) = letters();
+    for request in [
+        "SK.RANGE -",
+        "SK.PREFIX",
+        "SK.COUNT -",
+        "SK.COUNT - + +",
+        "SK.NEXT",
+        "SK.NEXT a b",
+        "SK.PREV",
+        "SK.PREV a b",
+        "SK.FIRST a",
+        "SK.LAST a",
+        "SK.DELRANGE -",
+        "SK.DELRANGE - + +",
+        "SK.GETV",
+        "SK.GETV a b",
+        "SK.CAS a 1",
+        "SK.CAS a 1 b c",
+        "SK.MEMORY a",
+    ] {
+        let name = request.split(' ').next().unwrap_or_default().to_lowercase();
+        let refusal = format!("-ERR wrong number of arguments for '{name}' command|");
+        assert_eq!(client.ask(request), refusal, "{request}");
+    }
+    assert_eq!(client.ask("DBSIZE"), ":5|", "nothing was changed");
+}
+
+/// What Redis has and SkeinDB does not: said so by name, and never taken in silence.
+#[test]
+fn commands_that_are_not_there_say_so() {
+    let (_server, mut client) = letters();
+    for name in ["MULTI", "EXPIRE", "SUBSCRIBE", "LPUSH", "SADD", "ZADD", "EVAL", "KEYS", "SK.NOPE"] {
+        let refusal = format!("-ERR unknown command '{name}', with args beginning with: 'a' '1' |");
+        assert_eq!(client.ask(&format!("{name} a 1")), refusal);
+    }
+}
+
+/// The number of a connection: that of HELLO, and no other connection's.
+#[test]
+fn connections_have_numbers_of_their_own() {
+    let server = start();
+    let mut seen = Vec::new();
+    for version in [2, 3, 2] {
+        let mut client = server.connect();
+        let id = client.ask("CLIENT ID");
+        let number: u64 = id.trim_matches([':', '|']).parse().expect("a number");
+        assert!(seen.last().is_none_or(|last| *last < number), "{seen:?} then {number}");
+        assert!(client.ask(&format!("HELLO {version}")).contains(&format!("|$2|id|:{number}|")));
+        assert_eq!(client.ask("CLIENT ID"), id);
+        seen.push(number);
+    }
 }
 
 /// The examples of `docs/commands.md`.

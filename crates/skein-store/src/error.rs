@@ -13,7 +13,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The key is longer than the store takes.
+    /// The key is longer than the option `limits.key_bytes` allows.
     #[error("key of {len} bytes is longer than the limit of {limit} bytes; shorten it or hash its tail")]
     KeyTooLong {
         /// The key's length in bytes.

@@ -28,7 +28,7 @@ pub use checkpoint::CheckpointReport;
 pub use error::{Error, Result};
 pub use index::Direction;
 pub use inspect::{CheckpointFound, Inspection, inspect};
-pub use options::{Durability, IndexKind, Limits, StoreOptions, VALUE_BYTES_MAX};
+pub use options::{Durability, IndexKind, KEY_BYTES_MAX, Limits, StoreOptions, VALUE_BYTES_MAX};
 pub use row::{Columns, Row, RowRef, Rows};
 pub use session::{Change, Session, Ticket, Updated, Writer};
 pub use skein_index::successor;

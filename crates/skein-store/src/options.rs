@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use skein_index::index::MAX_KEY_LEN;
+use skein_log::LogOptions;
 use skein_log::storage::{OsStorage, Storage};
 
 use crate::{Error, Result};
@@ -41,12 +43,18 @@ impl std::fmt::Display for IndexKind {
     }
 }
 
+/// The longest key that a store can be told to take, in bytes: what the index takes.
+pub const KEY_BYTES_MAX: usize = MAX_KEY_LEN;
+
 /// The longest value that a store can be told to take: 512 MiB less one byte.
 pub const VALUE_BYTES_MAX: usize = (512 << 20) - 1;
 
 /// Bounds on what a store takes in.
 #[derive(Debug, Clone)]
 pub struct Limits {
+    /// The longest key in bytes that is written; at least 1, at most (and by default) [`KEY_BYTES_MAX`]. Longer keys that
+    /// are there already can be read and removed.
+    pub key_bytes: usize,
     /// The longest value in bytes, all columns of a row and their names together; at most (and by default)
     /// [`VALUE_BYTES_MAX`].
     pub value_bytes: usize,
@@ -56,7 +64,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { value_bytes: VALUE_BYTES_MAX, memory_bytes: None }
+        Self { key_bytes: KEY_BYTES_MAX, value_bytes: VALUE_BYTES_MAX, memory_bytes: None }
     }
 }
 
@@ -109,8 +117,16 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Says what cannot work; [`Store::open`](crate::Store::open) asks before it touches anything.
+    ///
+    /// # Errors
+    /// An option out of range.
+    pub fn check(&self) -> Result<()> {
         let bad = |name, why: String| Err(Error::BadOption { name, why });
+        if !(1..=KEY_BYTES_MAX).contains(&self.limits.key_bytes) {
+            let why = format!("{}; it can be 1 to {KEY_BYTES_MAX}", self.limits.key_bytes);
+            return bad("limits.key_bytes", why);
+        }
         if self.limits.value_bytes > VALUE_BYTES_MAX {
             let why = format!("{}; it can be up to {VALUE_BYTES_MAX}", self.limits.value_bytes);
             return bad("limits.value_bytes", why);
@@ -127,6 +143,17 @@ impl StoreOptions {
         if self.checkpoint_interval.is_some_and(|interval| interval.is_zero()) {
             return bad("checkpoint_interval", "0; name a time, or None for never".into());
         }
-        Ok(())
+        // Where the logs will lie makes no difference to the rest.
+        Ok(self.log_options(vec![PathBuf::new()]).check()?)
+    }
+
+    /// How the logs are opened, in these folders.
+    pub(crate) fn log_options(&self, folders: Vec<PathBuf>) -> LogOptions {
+        LogOptions {
+            logs: self.logs,
+            durability: self.durability,
+            segment_bytes: self.segment_bytes,
+            ..LogOptions::new(folders)
+        }
     }
 }

@@ -4,9 +4,12 @@ mod common;
 
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use common::{LEVELS, open, options};
-use skein_store::{Batch, Change, Direction, Durability, Error, IndexKind, Store, VALUE_BYTES_MAX};
+use skein_store::{
+    Batch, Change, Direction, Durability, Error, IndexKind, KEY_BYTES_MAX, Store, VALUE_BYTES_MAX,
+};
 
 /// Runs `test` on a fresh store of each level.
 fn at_every_level(test: impl Fn(&Store)) {
@@ -287,22 +290,59 @@ fn what_is_over_a_limit_is_refused_and_nothing_is_lost() {
     assert!(fits, "{:?}", store.stats());
 }
 
+/// A limit that is lowered between two runs: what is there already stays readable and can go.
+#[test]
+fn keys_over_a_lowered_limit_can_be_read_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    let long: Vec<Vec<u8>> = (0..3).map(|i| vec![b'a' + i; 30]).collect();
+    for key in &long {
+        store.put(key, b"old").unwrap();
+    }
+    store.close().unwrap();
+    let mut small = options(Durability::Buffered);
+    small.limits.key_bytes = 20;
+    let store = Store::open(folder.path(), small).unwrap();
+    assert_eq!(store.get(&long[0]).unwrap().as_deref(), Some(&b"old"[..]));
+    for refused in [
+        store.put(&long[0], b"new").err(),
+        store.put_columns(b"123456789012345678901", &[(b"a", b"b")]).err(),
+        store.increment(&[b'9'; 21], 1).err(),
+    ] {
+        let Some(Error::KeyTooLong { len, limit: 20 }) = refused else { panic!("{refused:?}") };
+        assert!(len > 20);
+    }
+    store.put(&long[0][..20], b"just fits").unwrap();
+    assert!(store.remove(&long[0]).unwrap());
+    let mut batch = Batch::new();
+    batch.remove(long[1].clone());
+    store.apply(&batch).unwrap();
+    assert_eq!(store.remove_range((Included(&[b'c'; 30]), Unbounded)).unwrap(), 1);
+    assert_eq!(store.len(), 1);
+}
+
 #[test]
 fn options_that_cannot_work_are_refused() {
     let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
     let bad = |change: &dyn Fn(&mut skein_store::StoreOptions)| {
         let mut options = options(Durability::Buffered);
         change(&mut options);
-        match Store::open(folder.path(), options) {
+        match Store::open(&data, options) {
             Err(Error::BadOption { name, .. }) => name,
             other => panic!("{other:?}"),
         }
     };
+    assert_eq!(bad(&|o| o.limits.key_bytes = KEY_BYTES_MAX + 1), "limits.key_bytes");
+    assert_eq!(bad(&|o| o.limits.key_bytes = 0), "limits.key_bytes");
     assert_eq!(bad(&|o| o.limits.value_bytes = VALUE_BYTES_MAX + 1), "limits.value_bytes");
     assert_eq!(bad(&|o| o.recovery_threads = 0), "recovery_threads");
     assert_eq!(bad(&|o| o.checkpoint_threads = 0), "checkpoint_threads");
     assert_eq!(bad(&|o| o.logs = 0), "logs");
     assert_eq!(bad(&|o| o.segment_bytes = 1), "segment_bytes");
+    assert_eq!(bad(&|o| o.checkpoint_log_bytes = Some(0)), "checkpoint_log_bytes");
+    assert_eq!(bad(&|o| o.checkpoint_interval = Some(Duration::ZERO)), "checkpoint_interval");
+    assert!(!data.exists(), "options that cannot work made a folder");
     let error = "b-tree".parse::<IndexKind>().unwrap_err();
     assert!(error.to_string().contains("b-tree") && error.to_string().contains("masstree"), "{error}");
     assert_eq!("masstree".parse::<IndexKind>().unwrap().to_string(), "masstree");

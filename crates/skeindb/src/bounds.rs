@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 
+use skein_store::successor;
+
 /// Two bounds.
 pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
@@ -42,14 +44,7 @@ fn parse(text: &[u8], open: &[u8]) -> Option<Bound<Vec<u8>>> {
 
 /// All keys that begin with `prefix`.
 pub fn under(prefix: &[u8]) -> Range {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if last < u8::MAX {
-            end.push(last + 1);
-            return (Bound::Included(prefix.to_vec()), Bound::Excluded(end));
-        }
-    }
-    (Bound::Included(prefix.to_vec()), Bound::Unbounded)
+    (Bound::Included(prefix.to_vec()), successor(prefix).map_or(Bound::Unbounded, Bound::Excluded))
 }
 
 /// A bound as the server's commands take it.

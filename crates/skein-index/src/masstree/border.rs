@@ -7,6 +7,7 @@ use super::latch::Latch;
 use super::lens::{LINK, Lens, REUSED};
 use super::node::Node;
 use super::permutation::Permutation;
+use super::variant::{WITHOUT_PERMUTATION, without};
 
 /// Where a slice is, or belongs, in a border node.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ impl<const W: usize> Node<W> {
         Entry { slice, lv: self.lv(slot, lens.width()) }
     }
 
-    /// Fills an empty border node that nobody else can see.
+    /// Fills a border node from its first slot on: one that nobody else can see, or that is marked as inserting.
     pub(super) fn fill(self, entries: impl Iterator<Item = Entry>) {
         let mut lens = self.lens();
         let width = lens.width();
@@ -77,6 +78,9 @@ impl<const W: usize> Latch<W> {
     /// its value (section 4.6.5). A fresh slot needs no mark, since its code makes it appear all at once.
     #[inline]
     pub(super) fn insert_entry(&self, position: usize, entry: Entry) {
+        if without(W, WITHOUT_PERMUTATION) {
+            return self.insert_in_order(position, entry);
+        }
         let (permutation, slot) = self.permutation().insert_at(position);
         let lens = self.lens();
         if lens.code(slot) == REUSED {
@@ -86,6 +90,20 @@ impl<const W: usize> Latch<W> {
         self.set_lv(slot, lens.width(), entry.lv);
         self.set_permutation(permutation);
         self.set_lens(lens.with(slot, entry.slice.code));
+    }
+
+    /// Adds a key as a node without a permutation has to: all slots are written anew, in order.
+    fn insert_in_order(&self, position: usize, entry: Entry) {
+        let (lens, permutation) = (self.lens(), self.permutation());
+        let old = |index: usize| self.entry(lens, permutation, index);
+        let mut entries: [Entry; 15] = [entry; 15];
+        let count = permutation.count();
+        for index in 0..count {
+            entries[if index < position { index } else { index + 1 }] = old(index);
+        }
+        self.version().mark_inserting();
+        self.set_lens((0..lens.width()).fold(lens, |lens, slot| lens.with(slot, REUSED)));
+        self.fill(entries.into_iter().take(count + 1));
     }
 
     /// Removes the key at `position`. Its slice and value stay, for readers who have found it already.

@@ -5,6 +5,7 @@ use super::border::Entry;
 use super::lens::LINK;
 use super::link::Link;
 use super::node::Node;
+use super::variant::width;
 use crate::memory::{Arena, Part};
 use crate::slot::Slot;
 
@@ -104,8 +105,12 @@ impl<const W: usize> Walk<W> {
     fn interior(&mut self, place: Place<W>) -> Result<(), String> {
         let (node, nkeys) = (place.node, place.node.nkeys());
         self.shape.interior += 1;
-        ensure!(nkeys <= W, place, "{nkeys} keys in a node of width {W}");
-        ensure!((nkeys..W).all(|i| node.key(i) == u64::MAX), place, "an unused key is not the greatest");
+        ensure!(nkeys <= width(W), place, "{nkeys} keys in a node of width {}", width(W));
+        ensure!(
+            (nkeys..width(W)).all(|i| node.key(i) == u64::MAX),
+            place,
+            "an unused key is not the greatest"
+        );
         for index in 0..=nkeys {
             let from = if index == 0 { place.range.0 } else { node.key(index - 1) };
             let to = if index == nkeys { place.range.1 } else { Some(node.key(index)) };

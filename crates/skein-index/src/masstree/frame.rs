@@ -3,18 +3,18 @@
 use skein_sync::version::Version;
 
 use super::key::Slice;
-use super::lens::LINK;
-use super::link::Link;
+use super::lens::{LINK, Lens};
 use super::node::Node;
 use super::permutation::Permutation;
+use crate::memory::prefetch_read;
 use crate::slot::Slot;
 
 /// How many keys ahead the cursor asks for what they link to. Most suffixes and small layers lie scattered,
 /// and a scan would wait for each.
 const AHEAD: isize = 4;
 
-/// Bytes of a suffix to ask for before its length is known.
-const SUFFIX_AHEAD: usize = 32;
+/// Where the second byte lies whose line is asked for: a suffix may begin anywhere in a line, and most end by there.
+const SECOND_LINE: usize = 41;
 
 /// A border node on the cursor's path.
 #[derive(Clone, Copy, Debug)]
@@ -24,11 +24,13 @@ pub(super) struct Frame<const W: usize> {
     pub(super) permutation: Permutation,
     /// From -1, before the first, to the count, past the last.
     pub(super) position: isize,
+    /// Whether any slot held a link when the cursor came: a hint.
+    links: bool,
 }
 
 impl<const W: usize> Frame<W> {
     pub(super) fn new(node: Node<W>, version: Version) -> Self {
-        Self { node, version, permutation: node.permutation(), position: 0 }
+        Self { node, version, permutation: node.permutation(), position: 0, links: node.lens().any_link() }
     }
 
     pub(super) fn to_last(mut self) -> Self {
@@ -41,30 +43,36 @@ impl<const W: usize> Frame<W> {
     }
 
     /// Asks for what the key [`AHEAD`] steps on leads to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn prefetch_ahead<S: Slot>(&self, forward: bool) {
-        self.prefetch::<S>(forward, AHEAD);
-    }
-
-    /// Asks for what the key `ahead` steps on links to, or for its value. Nothing is validated: a wrong address does no
-    /// harm.
-    #[inline]
-    fn prefetch<S: Slot>(&self, forward: bool, ahead: isize) {
-        let position = if forward { self.position + ahead } else { self.position - ahead };
-        let Some(slot) = self.slot_at(position) else { return };
-        let lens = self.node.lens();
-        let word = self.node.lv(slot, lens.width());
-        if lens.code(slot) == LINK {
-            Link::<W>::prefetch(word, SUFFIX_AHEAD);
-        } else if S::OWNS {
-            S::prefetch(word);
+        if self.links || S::OWNS {
+            self.prefetch::<S>(self.node.lens(), forward, AHEAD);
         }
     }
 
     /// Asks for what the first keys of a node just reached lead to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn prefetch_first<S: Slot>(&self, forward: bool) {
-        (0..AHEAD).for_each(|ahead| self.prefetch::<S>(forward, ahead));
+        if self.links || S::OWNS {
+            let lens = self.node.lens();
+            (0..AHEAD).for_each(|ahead| self.prefetch::<S>(lens, forward, ahead));
+        }
+    }
+
+    /// Asks for two lines of what the key `ahead` steps on links to, or for its value. Without a branch, for it runs for
+    /// each key and nothing about the next ones can be foreseen: where there is no such key, or nothing to ask for, it asks for
+    /// a line at hand. Nothing is validated: a wrong address does no harm.
+    #[inline(always)]
+    fn prefetch<S: Slot>(&self, lens: Lens, forward: bool, ahead: isize) {
+        let position = if forward { self.position + ahead } else { self.position - ahead };
+        let count = self.permutation.count();
+        let position = position.cast_unsigned();
+        let slot = self.permutation.slot(if position < count { position } else { 0 });
+        let word = self.node.lv(slot, lens.width());
+        let asked = if S::OWNS || lens.code(slot) == LINK { word & !7 } else { self.node.address() };
+        let start: *const u8 = std::ptr::without_provenance(asked as usize);
+        prefetch_read(start);
+        prefetch_read(start.wrapping_add(SECOND_LINE));
     }
 
     /// The slot at the frame's position.

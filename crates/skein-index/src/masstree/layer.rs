@@ -116,3 +116,47 @@ pub(super) fn mend_link<const W: usize>(upper: Visit<W>, slice: Slice, stale: No
         latch.relink(slice, Link::Layer(root.node));
     }
 }
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use std::sync::Arc;
+
+    use skein_sync::reclaim::Collector;
+
+    use super::*;
+    use crate::index::OrderedIndex;
+    use crate::slot::Inline;
+
+    type Tree = Masstree<Inline<u64>, 3>;
+
+    fn put(tree: &Tree, key: &[u8]) {
+        tree.insert(key, Inline(1), &tree.collector().enter()).expect("a short key");
+    }
+
+    /// The node that the tree's only first slice links to.
+    fn linked(tree: &Tree) -> Node<3> {
+        let upper = tree.root();
+        let lens = upper.lens();
+        // SAFETY: one thread, and the slot holds a link, for all keys share the first slice and go on.
+        match unsafe { Link::from_word(upper.lv(upper.permutation().slot(0), lens.width())) } {
+            Link::Layer(node) => node,
+            Link::Suffix(_) => panic!("the keys have a layer of their own"),
+        }
+    }
+
+    /// A split of a layer's root leaves the link above stale, which costs readers a step up; the next write mends it
+    /// (section 4.6.4).
+    #[test]
+    fn the_next_write_mends_a_stale_link() {
+        let tree = Tree::with_width(Arc::new(Collector::new()));
+        for last in b'a'..=b'd' {
+            put(&tree, &[b"prefix00", &[last][..]].concat());
+        }
+        let stale = linked(&tree);
+        assert!(!stale.version().peek().is_root(), "four keys split a node of three");
+        assert!(tree.get(b"prefix00d", &tree.collector().enter()).is_some());
+        assert_eq!(linked(&tree), stale, "readers store nothing");
+        put(&tree, b"prefix00e");
+        assert!(linked(&tree).version().peek().is_root());
+    }
+}

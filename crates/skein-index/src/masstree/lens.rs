@@ -60,6 +60,15 @@ impl Lens {
         self.code(slot) <= LINK
     }
 
+    /// Whether any slot holds a link.
+    #[inline(always)]
+    pub(super) const fn any_link(self) -> bool {
+        const ONES: u64 = 0x1111_1111_1111_1111;
+        // A nibble of `differ` is 0 where the code is `LINK`; the borrow of a subtraction finds one, if there is any.
+        let differ = (self.0 ^ (LINK as u64 * ONES)) | (15 << 60);
+        differ.wrapping_sub(ONES) & !differ & (8 * ONES) != 0
+    }
+
     /// These codes with one replaced.
     #[inline(always)]
     #[must_use]

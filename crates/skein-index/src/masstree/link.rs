@@ -13,6 +13,7 @@
 
 use super::node::Node;
 use super::suffix::Suffix;
+use super::variant::{WITHOUT_PREFETCH, without};
 
 const LAYER: u64 = 1;
 
@@ -55,6 +56,9 @@ impl<const W: usize> Link<W> {
     /// not be valid.
     #[inline(always)]
     pub(super) fn prefetch(word: u64, length: usize) {
+        if without(W, WITHOUT_PREFETCH) {
+            return;
+        }
         if word & LAYER == 0 {
             Suffix::prefetch(word, length);
         } else {

@@ -55,6 +55,7 @@ mod split;
 mod suffix;
 mod teardown;
 mod tidy;
+pub mod variant;
 mod write;
 
 use std::fmt;
@@ -69,6 +70,7 @@ use skein_sync::version::Version;
 pub use check::Shape;
 pub use cursor::MasstreeCursor;
 use node::Node;
+use variant::width;
 
 use crate::counter::Counter;
 use crate::index::{Change, Computed, MAX_KEY_LEN, MemoryUsage, OrderedIndex, Refused};
@@ -77,7 +79,8 @@ use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the module's head.
 ///
-/// `W` is the width of full nodes; 15 is the paper's and the one to use. Smaller ones make tests reach
+/// `W` is the width of full nodes; 15 is the paper's and the one to use ([`variant`] has flags that take away a design feature
+/// each, to measure what it is worth). Smaller ones make tests reach
 /// every case with few keys; below 10 they cannot hold all lengths of one slice (keys that differ in trailing
 /// zero bytes only, say), so those tests keep away from such keys.
 ///
@@ -115,10 +118,11 @@ impl<S: Slot> Masstree<S> {
 impl<S: Slot, const W: usize> Masstree<S, W> {
     /// An empty tree of the width that its type says.
     pub fn with_width(collector: Arc<Collector>) -> Self {
-        const { assert!(W >= 3 && W <= 15, "a node has 3 to 15 slots") };
+        const { assert!(width(W) >= 3, "a node has 3 to 15 slots") };
         const { assert!(size_of::<usize>() == 8, "a pointer must fill a slot's word") };
-        let arena = Arena::new();
-        let root = Node::<W>::new_border(&arena, W, Version::BORDER.as_root());
+        let huge = !variant::without(W, variant::WITHOUT_HUGE_PAGES);
+        let arena = if huge { Arena::new() } else { Arena::on_small_pages() };
+        let root = Node::<W>::new_border(&arena, width(W), Version::BORDER.as_root());
         Self {
             root: AtomicU64::new(root.address()),
             arena,
@@ -280,6 +284,6 @@ impl<S: Slot> Default for Masstree<S> {
 
 impl<S: Slot, const W: usize> fmt::Debug for Masstree<S, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Masstree").field("len", &self.len()).field("width", &W).finish_non_exhaustive()
+        f.debug_struct("Masstree").field("len", &self.len()).field("width", &width(W)).finish_non_exhaustive()
     }
 }

@@ -43,6 +43,7 @@ use skein_sync::version::{Version, VersionWord};
 
 use super::lens::Lens;
 use super::permutation::Permutation;
+use super::variant::{WITHOUT_PREFETCH, width, without};
 use crate::memory::{Arena, CACHE_LINE, Part, prefetch_read};
 
 /// Bytes of an atomic word: 8, but for `loom`'s.
@@ -56,10 +57,10 @@ pub(super) const SOLO_WIDTHS: [usize; 4] = [1, 2, 4, 7];
 
 /// The smallest width of a border node with room for `count` keys.
 pub(super) fn width_for<const W: usize>(count: usize) -> usize {
-    SOLO_WIDTHS.into_iter().find(|&width| width >= count && width < W).unwrap_or(W)
+    SOLO_WIDTHS.into_iter().find(|&small| small >= count && small < width(W)).unwrap_or(width(W))
 }
 
-/// A node of a tree whose full nodes have `W` slots.
+/// A node of a tree of the variant `W`.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node<const W: usize>(NonNull<u8>);
@@ -127,22 +128,22 @@ impl<const W: usize> Node<W> {
         (words * WORD).next_multiple_of(CACHE_LINE)
     }
 
-    const INTERIOR_SIZE: usize = Self::lines(HEAD + 2 * W + 1);
-    const FULL_SIZE: usize = Self::lines(HEAD + 2 * W + 4);
+    const INTERIOR_SIZE: usize = Self::lines(HEAD + 2 * width(W) + 1);
+    const FULL_SIZE: usize = Self::lines(HEAD + 2 * width(W) + 4);
 
     /// An empty border node.
-    pub(super) fn new_border(arena: &Arena, width: usize, version: Version) -> Self {
-        let size = if width == W { Self::FULL_SIZE } else { (HEAD + 2 * width) * WORD };
+    pub(super) fn new_border(arena: &Arena, slots: usize, version: Version) -> Self {
+        let size = if slots == width(W) { Self::FULL_SIZE } else { (HEAD + 2 * slots) * WORD };
         let node = Self::alloc(arena, size, version);
-        node.word(2).store(Lens::empty(width).word(), Ordering::Relaxed);
-        node.set_permutation(Permutation::identity(0, width));
+        node.word(2).store(Lens::empty(slots).word(), Ordering::Relaxed);
+        node.set_permutation(Permutation::identity(0, slots));
         node
     }
 
     /// An interior node without children.
     pub(super) fn new_interior(arena: &Arena, version: Version) -> Self {
         let node = Self::alloc(arena, Self::INTERIOR_SIZE, version);
-        for index in 0..W {
+        for index in 0..width(W) {
             node.set_key(index, u64::MAX);
         }
         node
@@ -157,8 +158,8 @@ impl<const W: usize> Node<W> {
             return Self::INTERIOR_SIZE;
         }
         match Lens::from_word(lens.load(Ordering::Relaxed)).width() {
-            width if width == W => Self::FULL_SIZE,
-            width => (HEAD + 2 * width) * WORD,
+            slots if slots == width(W) => Self::FULL_SIZE,
+            slots => (HEAD + 2 * slots) * WORD,
         }
     }
 
@@ -190,7 +191,7 @@ impl<const W: usize> Node<W> {
     /// Asks for all cache lines of a full or interior node.
     #[inline(always)]
     pub(super) fn prefetch(self) {
-        prefetch_bytes(self.0.as_ptr(), Self::FULL_SIZE);
+        Self::prefetch_bytes(self.0.as_ptr(), Self::FULL_SIZE);
     }
 
     /// How many cache lines to ask for, for a root of either kind: 1 to 3, or 0 for those of a full node.
@@ -206,16 +207,19 @@ impl<const W: usize> Node<W> {
     #[inline(always)]
     pub(super) fn prefetch_hint(address: u64, hint: u64) {
         let node = std::ptr::without_provenance(address as usize);
-        prefetch_bytes(node, if hint == 0 { Self::FULL_SIZE } else { hint as usize * CACHE_LINE });
+        Self::prefetch_bytes(node, if hint == 0 { Self::FULL_SIZE } else { hint as usize * CACHE_LINE });
     }
-}
 
-#[inline(always)]
-fn prefetch_bytes(start: *const u8, bytes: usize) {
-    let mut offset = 0;
-    while offset < bytes {
-        prefetch_read(start.wrapping_add(offset));
-        offset += CACHE_LINE;
+    #[inline(always)]
+    fn prefetch_bytes(start: *const u8, bytes: usize) {
+        if without(W, WITHOUT_PREFETCH) {
+            return;
+        }
+        let mut offset = 0;
+        while offset < bytes {
+            prefetch_read(start.wrapping_add(offset));
+            offset += CACHE_LINE;
+        }
     }
 }
 
@@ -273,42 +277,42 @@ impl<const W: usize> Node<W> {
     /// Whether the border node is full-width: one that has neighbours and a parent, and can split.
     #[inline(always)]
     pub(super) fn is_full_width(self) -> bool {
-        self.lens().width() == W
+        self.lens().width() == width(W)
     }
 
     /// The right neighbour of a full border node.
     #[inline(always)]
     pub(super) fn next(self) -> Option<Self> {
         // SAFETY: neighbours are retired only after they are unlinked (invariant 1).
-        unsafe { Self::from_word_or_none(self.word(HEAD + 2 * W).load(PROTECT)) }
+        unsafe { Self::from_word_or_none(self.word(HEAD + 2 * width(W)).load(PROTECT)) }
     }
 
     pub(super) fn set_next(self, next: Option<Self>) {
         // Release: pairs with the load in `next`; the node it links is initialised.
-        self.word(HEAD + 2 * W).store(next.map_or(0, Self::address), Ordering::Release);
+        self.word(HEAD + 2 * width(W)).store(next.map_or(0, Self::address), Ordering::Release);
     }
 
     /// The left neighbour of a full border node.
     #[inline(always)]
     pub(super) fn prev(self) -> Option<Self> {
         // SAFETY: as for `next`.
-        unsafe { Self::from_word_or_none(self.word(HEAD + 2 * W + 1).load(PROTECT)) }
+        unsafe { Self::from_word_or_none(self.word(HEAD + 2 * width(W) + 1).load(PROTECT)) }
     }
 
     pub(super) fn set_prev(self, prev: Option<Self>) {
         // Release: pairs with the load in `prev`.
-        self.word(HEAD + 2 * W + 1).store(prev.map_or(0, Self::address), Ordering::Release);
+        self.word(HEAD + 2 * width(W) + 1).store(prev.map_or(0, Self::address), Ordering::Release);
     }
 
     /// The least slice that may be in a full border node (invariant 4).
     #[inline(always)]
     pub(super) fn low(self) -> u64 {
-        self.word(HEAD + 2 * W + 3).load(Ordering::Relaxed)
+        self.word(HEAD + 2 * width(W) + 3).load(Ordering::Relaxed)
     }
 
     /// Sets the low key of a node that is not shared yet.
     pub(super) fn set_low(self, low: u64) {
-        self.word(HEAD + 2 * W + 3).store(low, Ordering::Relaxed);
+        self.word(HEAD + 2 * width(W) + 3).store(low, Ordering::Relaxed);
     }
 }
 
@@ -342,17 +346,17 @@ impl<const W: usize> Node<W> {
     #[inline(always)]
     pub(super) fn child(self, index: usize) -> Self {
         // SAFETY: see above (invariant 1).
-        unsafe { Self::from_word(self.word(HEAD + W + index).load(PROTECT)) }
+        unsafe { Self::from_word(self.word(HEAD + width(W) + index).load(PROTECT)) }
     }
 
     pub(super) fn set_child(self, index: usize, child: Self) {
         // Release: pairs with the load in `child`.
-        self.word(HEAD + W + index).store(child.address(), Ordering::Release);
+        self.word(HEAD + width(W) + index).store(child.address(), Ordering::Release);
     }
 
     #[inline(always)]
     fn parent_word<'a>(self) -> &'a AtomicU64 {
-        let index = if self.version().peek().is_border() { HEAD + 2 * W + 2 } else { 2 };
+        let index = if self.version().peek().is_border() { HEAD + 2 * width(W) + 2 } else { 2 };
         self.word(index)
     }
 

@@ -18,19 +18,20 @@
 use super::key::Slice;
 use super::lens::Lens;
 use super::node::Node;
+use super::variant::{self, at_most, width};
 
 /// The index of the child of an interior node in whose range `slice` is.
 #[inline(always)]
 pub(super) fn child_index<const W: usize>(node: Node<W>, slice: u64) -> usize {
     let nkeys = node.nkeys();
     // Unused keys are the greatest number, so all of them can be compared; a slice may equal it, though.
-    let passed = |index: usize| usize::from(node.key(index) <= slice);
-    let index = if W == 15 {
+    let passed = |index: usize| usize::from(at_most::<W>(node.key(index), slice));
+    let index = if width(W) == 15 {
         // Three keys cut the other twelve into groups of three.
         let group = 4 * (passed(3) + passed(7) + passed(11));
         group + passed(group) + passed(group + 1) + passed(group + 2)
     } else {
-        (0..W).map(passed).sum()
+        (0..width(W)).map(passed).sum()
     };
     index.min(nkeys)
 }
@@ -38,15 +39,15 @@ pub(super) fn child_index<const W: usize>(node: Node<W>, slice: u64) -> usize {
 /// The slot of a border node that holds this live slice.
 #[inline(always)]
 pub(super) fn find_slot<const W: usize>(node: Node<W>, lens: Lens, key: Slice) -> Option<usize> {
-    let width = lens.width();
+    let slots = lens.width();
     let mut equal = 0_u32;
-    if width == W {
-        for slot in 0..W {
-            equal |= u32::from(node.slice(slot) == key.bits) << slot;
+    if slots == width(W) {
+        for slot in 0..width(W) {
+            equal |= u32::from(variant::equal::<W>(node.slice(slot), key.bits)) << slot;
         }
     } else {
-        for slot in 0..width {
-            equal |= u32::from(node.slice(slot) == key.bits) << slot;
+        for slot in 0..slots {
+            equal |= u32::from(variant::equal::<W>(node.slice(slot), key.bits)) << slot;
         }
     }
     // Rarely more than one: a slice of several lengths, or a free slot with an old one.

@@ -24,6 +24,7 @@ use super::latch::Latch;
 use super::lens::{Lens, REUSED};
 use super::node::Node;
 use super::permutation::Permutation;
+use super::variant::width;
 use crate::slot::Slot;
 
 /// The keys of a full border node with a new one among them, in order.
@@ -51,13 +52,13 @@ impl<const W: usize> Merged<W> {
 
     /// The index of the first key of the right half.
     fn cut(&self) -> usize {
-        if self.position == W && self.node.next().is_none() && self.can_cut(W) {
-            return W;
+        if self.position == width(W) && self.node.next().is_none() && self.can_cut(width(W)) {
+            return width(W);
         }
-        let middle = W.div_ceil(2);
+        let middle = width(W).div_ceil(2);
         (0..=middle)
             .flat_map(|distance| [middle - distance, middle + distance])
-            .find(|&index| (1..=W).contains(&index) && self.can_cut(index))
+            .find(|&index| (1..=width(W)).contains(&index) && self.can_cut(index))
             .expect("a node of width 10 or more holds two different slices when it is full")
     }
 }
@@ -70,16 +71,16 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         let cut = merged.cut();
         let low = merged.get(cut).slice.bits;
 
-        let right = Node::new_border(&self.arena, W, Version::BORDER.as_locked_split());
+        let right = Node::new_border(&self.arena, width(W), Version::BORDER.as_locked_split());
         right.set_low(low);
-        right.fill((cut..=W).map(|index| merged.get(index)));
+        right.fill((cut..=width(W)).map(|index| merged.get(index)));
         right.set_prev(Some(left.node()));
         right.set_next(left.next());
 
         left.version().mark_splitting();
         let kept = if position < cut { cut - 1 } else { cut };
         let mut kept_lens = lens;
-        for moved in kept..W {
+        for moved in kept..width(W) {
             kept_lens = kept_lens.with(permutation.slot(moved), REUSED);
         }
         left.set_lens(kept_lens);
@@ -104,7 +105,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             }
             let parent = left.take_parent().expect("a node that is no root has a parent");
             let index = parent.child_position(left.node());
-            if parent.nkeys() < W {
+            if parent.nkeys() < width(W) {
                 parent.version().mark_inserting();
                 parent.insert_child(index, separator, right.node());
                 return;
@@ -151,17 +152,17 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             _ => left.child(i - 1),
         };
         // In-order inserts fill nodes here too; the right half needs one key at least.
-        let middle = if index == W { W - 1 } else { W / 2 };
+        let middle = if index == width(W) { width(W) - 1 } else { width(W) / 2 };
         let up = key(middle);
         let right = Node::new_interior(&self.arena, Version::INTERIOR.as_locked_split());
-        for i in middle + 1..=W {
+        for i in middle + 1..=width(W) {
             right.set_key(i - middle - 1, key(i));
         }
-        for i in middle + 1..=W + 1 {
+        for i in middle + 1..=width(W) + 1 {
             right.set_child(i - middle - 1, child_at(i));
             child_at(i).set_parent(Some(right));
         }
-        right.set_nkeys(W - middle);
+        right.set_nkeys(width(W) - middle);
 
         if index < middle {
             // The new child stays on the left: make room among those that stay.
@@ -176,7 +177,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             // `separator` goes up, and the new child is the first on the right.
             debug_assert!(up == separator);
         }
-        for i in middle..W {
+        for i in middle..width(W) {
             left.set_key(i, u64::MAX);
         }
         left.set_nkeys(middle);

@@ -78,7 +78,12 @@ impl Default for Arena {
 impl Arena {
     /// An arena with no memory yet.
     pub fn new() -> Self {
-        Self { heap: Heap::new() }
+        Self { heap: Heap::new(true) }
+    }
+
+    /// An arena on pages of the common size, to measure what huge ones are worth.
+    pub fn on_small_pages() -> Self {
+        Self { heap: Heap::new(false) }
     }
 
     /// Hands out `size` bytes, uninitialised; a size of 0 is taken as 1.

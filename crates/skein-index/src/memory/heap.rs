@@ -39,6 +39,8 @@ struct Pool {
     open: BTreeSet<usize>,
     /// A region with all spans free, kept so that a span coming and going costs no system call.
     spare: Option<usize>,
+    /// Whether all regions stay on pages of the common size.
+    small_pages: bool,
 }
 
 // SAFETY: the raw pointers in bins and headers lead to memory that the heap owns and guards as
@@ -75,13 +77,14 @@ fn thread_number() -> usize {
 }
 
 impl Heap {
-    pub(super) fn new() -> Arc<Self> {
+    /// An empty heap, on huge pages as soon as it is not small.
+    pub(super) fn new(huge: bool) -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(8, usize::from);
         // Twice the cores, because threads take shards in turn and not all of them allocate.
         let shards = (2 * cores).next_power_of_two().min(256);
         Arc::new(Self {
             shards: (0..shards).map(|_| AtomicPtr::new(null_mut())).collect(),
-            pool: Mutex::default(),
+            pool: Mutex::new(Pool { small_pages: !huge, ..Pool::default() }),
             reserved: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
             large_live: Default::default(),
@@ -238,8 +241,13 @@ impl Pool {
     fn grow(&mut self, reserved: &AtomicUsize) -> usize {
         // The first region stays on small pages, so that a small arena takes little memory; with a second
         // one the arena is no longer small, and the first may be gathered onto a huge page too.
-        let region = pages::map(!self.regions.is_empty()).addr().get();
-        if self.regions.len() == 1 {
+        let huge = !self.small_pages && !self.regions.is_empty();
+        let region = pages::map(huge);
+        if self.small_pages {
+            pages::advise_small(region);
+        }
+        let region = region.addr().get();
+        if huge && self.regions.len() == 1 {
             self.regions.keys().for_each(|&first| pages::advise_huge(pointer(first)));
         }
         self.regions.insert(region, ALL_FREE);

@@ -29,6 +29,11 @@ pub(super) fn advise_huge(region: NonNull<u8>) {
     system::advise_huge(region);
 }
 
+/// Asks for the region to stay on pages of the common size, whatever the system's habit.
+pub(super) fn advise_small(region: NonNull<u8>) {
+    system::advise_small(region);
+}
+
 /// Gives a region back.
 ///
 /// # Safety
@@ -82,6 +87,11 @@ mod system {
         let _ = unsafe { madvise(region.as_ptr().cast(), REGION, Advice::LinuxHugepage) };
     }
 
+    pub(super) fn advise_small(region: NonNull<u8>) {
+        // SAFETY: as in `advise_huge`.
+        let _ = unsafe { madvise(region.as_ptr().cast(), REGION, Advice::LinuxNoHugepage) };
+    }
+
     pub(super) unsafe fn unmap(region: NonNull<u8>) {
         // SAFETY: the caller gives up the whole region. It can fail only where the kernel cannot split a
         // mapping; the address space is then lost, and nothing else.
@@ -101,6 +111,8 @@ mod system {
     }
 
     pub(super) fn advise_huge(_region: NonNull<u8>) {}
+
+    pub(super) fn advise_small(_region: NonNull<u8>) {}
 
     pub(super) unsafe fn unmap(region: NonNull<u8>) {
         // SAFETY: `map` made it with the same layout, and the caller gives it up.

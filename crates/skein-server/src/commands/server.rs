@@ -145,9 +145,8 @@ fn details(args: &Args<'_>, reply: &mut Reply<'_>) {
             reply.int(number.into());
         }
         // Categories, tips, key specifications, subcommands: nothing to tell.
-        reply.set(0);
-        for _ in 0..3 {
-            reply.array(0);
+        for _ in 0..4 {
+            reply.set(0);
         }
     }
 }

@@ -9,13 +9,16 @@ const ALL: (i32, i32, i32) = (1, -1, 1);
 
 const CONNECTION: &[&str] = &["noscript", "loading", "stale", "fast", "no_auth", "allow_busy"];
 const ANY_TIME: &[&str] = &["loading", "stale", "fast"];
+const ALSO_LOADING: &[&str] = &["loading", "stale"];
 const READ: &[&str] = &["readonly"];
 const READ_FAST: &[&str] = &["readonly", "fast"];
 const WRITE: &[&str] = &["write"];
 const WRITE_FAST: &[&str] = &["write", "fast"];
 const WRITE_GROWS: &[&str] = &["write", "denyoom"];
 const WRITE_GROWS_FAST: &[&str] = &["write", "denyoom", "fast"];
-const ADMIN: &[&str] = &["admin", "noscript"];
+const SAVE: &[&str] = &["admin", "noscript", "no_async_loading", "no_multi"];
+const BGSAVE: &[&str] = &["admin", "noscript", "no_async_loading"];
+const SHUTDOWN: &[&str] = &["admin", "noscript", "loading", "stale", "no_multi", "allow_busy"];
 
 const fn row(
     name: &'static str,
@@ -58,19 +61,19 @@ pub(crate) static COMMANDS: [Command; 49] = [
     row("scan", -2, READ, NONE, "generic", General(scan::scan), "Goes through the keys in order, some at a time"),
     row("type", 2, READ_FAST, ONE, "generic", Read(keys::kind), "What a key holds: string, hash or none"),
     row("auth", -2, CONNECTION, NONE, "connection", General(connection::auth), "Gives the password"),
-    row("client", -2, ANY_TIME, NONE, "connection", General(connection::client), "About this connection"),
+    row("client", -2, &[], NONE, "connection", General(connection::client), "About this connection"),
     row("echo", 2, ANY_TIME, NONE, "connection", General(connection::echo), "Gives its argument back"),
     row("hello", -1, CONNECTION, NONE, "connection", General(connection::hello), "Chooses the version of the protocol"),
-    row("ping", -1, ANY_TIME, NONE, "connection", General(connection::ping), "Answers PONG"),
+    row("ping", -1, &["fast"], NONE, "connection", General(connection::ping), "Answers PONG"),
     row("quit", -1, CONNECTION, NONE, "connection", General(connection::quit), "Closes the connection"),
     row("select", 2, ANY_TIME, NONE, "connection", General(connection::select), "Chooses database 0, the only one"),
-    row("bgsave", -1, ADMIN, NONE, "server", General(server::bgsave), "Starts a checkpoint"),
-    row("command", -1, ANY_TIME, NONE, "server", General(server::command), "About the commands"),
+    row("bgsave", -1, BGSAVE, NONE, "server", General(server::bgsave), "Starts a checkpoint"),
+    row("command", -1, ALSO_LOADING, NONE, "server", General(server::command), "About the commands"),
     row("dbsize", 1, READ_FAST, NONE, "server", General(server::dbsize), "How many keys"),
     row("flushall", -1, WRITE, NONE, "server", General(server::flushall), "Removes all keys"),
-    row("info", -1, &["loading", "stale"], NONE, "server", General(server::info), "The server in numbers"),
-    row("save", 1, ADMIN, NONE, "server", General(server::save), "Writes a checkpoint"),
-    row("shutdown", -1, ADMIN, NONE, "server", General(server::shutdown), "Stops the server; nothing is lost"),
+    row("info", -1, ALSO_LOADING, NONE, "server", General(server::info), "The server in numbers"),
+    row("save", 1, SAVE, NONE, "server", General(server::save), "Writes a checkpoint"),
+    row("shutdown", -1, SHUTDOWN, NONE, "server", General(server::shutdown), "Stops the server; nothing is lost"),
     row("sk.cas", 4, WRITE_GROWS_FAST, ONE, "skein", Write(skein::cas), "Sets a key if its version is as given"),
     row("sk.count", 3, READ, NONE, "skein", General(skein::count), "How many keys lie between bounds"),
     row("sk.delrange", 3, WRITE, NONE, "skein", General(skein::del_range), "Removes the keys between bounds"),

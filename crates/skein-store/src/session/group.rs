@@ -18,6 +18,7 @@ use super::{Session, Ticket, Writer};
 use crate::batch::{Batch, Write};
 use crate::index::Index;
 use crate::row::table::Column;
+use crate::store::Inner;
 use crate::{Error, Result};
 
 /// One write of a group, borrowed.
@@ -76,7 +77,7 @@ impl Session {
         let mut writer = Writer::enter(inner, self.lane)?;
         for (key, op) in writes {
             match op {
-                Op::Remove => inner.check_sizes(key, 0)?,
+                Op::Remove => Inner::check_key(key)?,
                 Op::Put(_) | Op::PutColumns(_) => writer.admit(key, op.len())?,
             }
         }

@@ -207,7 +207,7 @@ impl<'s> Writer<'s> {
     }
 
     pub(super) fn remove_now(&mut self, key: &[u8]) -> Result<Updated> {
-        self.inner.check_sizes(key, 0)?;
+        Inner::check_key(key)?;
         let inner = self.inner;
         let (mut version, mut epoch) = (0, 0);
         let start = self.records.begin(|out| record::write_remove(out, key, 0));
@@ -266,7 +266,7 @@ impl<'s> Writer<'s> {
         key: &[u8],
         mut decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Vec<u8>) -> std::result::Result<Change, E>,
     ) -> std::result::Result<Updated, E> {
-        self.inner.check_sizes(key, 0)?;
+        Inner::check_key(key)?;
         loop {
             let mut decided = Ok(Change::Keep);
             let seen = self.inner.index.get(key, &self.guard);

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use skein_index::index::MAX_KEY_LEN;
 use skein_log::storage::StorageLock;
 use skein_log::{Durability, Log, LogOptions, Operation};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,6 +11,7 @@ use super::{CloseReport, RecoveryReport};
 use crate::checkpoint::{self, CheckpointReport, manifest::Manifest};
 use crate::folder::Folder;
 use crate::index::Index;
+use crate::options::KEY_BYTES_MAX;
 use crate::row::{RowRef, Rows};
 use crate::stripes::Stripes;
 use crate::{Error, Result, StoreOptions, recovery};
@@ -59,11 +59,8 @@ impl Inner {
         let storage = options.storage.clone();
         let (folder, lock) = Folder::open(path, &options.log_folders, storage.clone())?;
         let newest = Manifest::newest(&*storage, &folder.path, folder.id)?;
-        let mut log_options = LogOptions::new(folder.log_folders.clone());
-        log_options.logs = options.logs;
-        log_options.durability = options.durability;
-        log_options.segment_bytes = options.segment_bytes;
-        log_options.database = Some(folder.id.0);
+        let log_options =
+            LogOptions { database: Some(folder.id.0), ..options.log_options(folder.log_folders.clone()) };
         let epochs = newest.as_ref().map(|(manifest, _)| manifest.epochs());
         let (log, recovered) = Log::open(storage.clone(), log_options, epochs)?;
         let mut inner = Self {
@@ -128,13 +125,18 @@ impl Inner {
     /// Refuses a key or a value over its limit.
     #[inline]
     pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
-        if key.len() > MAX_KEY_LEN {
-            return Err(Error::KeyTooLong { len: key.len(), limit: MAX_KEY_LEN });
-        }
-        if bytes > self.options.limits.value_bytes {
-            return Err(Error::ValueTooLong { len: bytes, limit: self.options.limits.value_bytes });
+        let limits = &self.options.limits;
+        within(key, limits.key_bytes)?;
+        if bytes > limits.value_bytes {
+            return Err(Error::ValueTooLong { len: bytes, limit: limits.value_bytes });
         }
         Ok(())
+    }
+
+    /// Refuses a key that cannot be there; one that is over the option's limit may be, from an earlier run.
+    #[inline]
+    pub(crate) fn check_key(key: &[u8]) -> Result<()> {
+        within(key, KEY_BYTES_MAX)
     }
 
     /// The refusal of writes that add, if the memory budget is used up.
@@ -255,4 +257,9 @@ impl Drop for Handle {
             Err(error) => tracing::error!("closing the store: {error}"),
         }
     }
+}
+
+#[inline]
+fn within(key: &[u8], limit: usize) -> Result<()> {
+    if key.len() > limit { Err(Error::KeyTooLong { len: key.len(), limit }) } else { Ok(()) }
 }

@@ -55,6 +55,20 @@ fn encode(requests: &[Vec<Vec<u8>>]) -> Vec<u8> {
 }
 
 #[test]
+fn no_more_is_parsed_ahead_than_the_pipeline_limit() {
+    let limits = RequestLimits { pipeline: 3, ..LIMITS };
+    let mut input = Input::new();
+    let bytes = b"PING 1\r\n".repeat(8);
+    input.room(&mut Vec::new())[..bytes.len()].copy_from_slice(&bytes);
+    input.filled(bytes.len());
+    for expected in [3, 3, 2, 0] {
+        input.parse(&limits, true, |_| 0).expect("requests");
+        assert_eq!(input.queued(), expected);
+        drain(&mut input);
+    }
+}
+
+#[test]
 fn a_pipeline_of_both_forms() {
     let found =
         whole(b"*1\r\n$4\r\nPING\r\nset k \"a b\"\r\n\r\n*0\r\n*-1\r\n*2\r\n$3\r\nGET\r\n$0\r\n\r\nping\n");

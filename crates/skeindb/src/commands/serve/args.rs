@@ -4,8 +4,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use skein_server::ServerOptions;
-use skein_store::{IndexKind, Limits, StoreOptions};
+use skein_server::{ServerOptions, StartError};
+use skein_store::{Error, IndexKind, Limits, StoreOptions};
 
 use crate::exit::Failure;
 use crate::target::{self, DEFAULT_ADDRESS, DurabilityArg};
@@ -80,6 +80,9 @@ struct StorageArgs {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitArgs {
+    /// The longest key that is written [default: 65535 bytes, which is also the most].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_key: Option<u64>,
     /// The longest value; all columns of a row together [default: 512m less one byte, which is also the most].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_value: Option<u64>,
@@ -92,13 +95,14 @@ struct LimitArgs {
     /// The longest request.
     #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
     max_request: u64,
-    /// The longest argument of a request, so the longest key or value that can be sent.
-    #[arg(long, value_name = "SIZE", default_value = "512m", value_parser = parse_size)]
-    max_argument: u64,
+    /// The longest argument of a request, so the longest value that can be sent [default: 512m, or --max-request if that is
+    /// less].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_argument: Option<u64>,
     /// The most arguments of a request.
     #[arg(long, value_name = "N", default_value = "1048576")]
     max_arguments: usize,
-    /// Requests of one connection that run as one batch.
+    /// Requests of one connection that are read ahead and run as one batch; more of them wait.
     #[arg(long, value_name = "N", default_value = "1024")]
     max_pipeline: usize,
     /// Replies that may wait for a slow client before nothing more of it is read.
@@ -116,8 +120,15 @@ struct LimitArgs {
 }
 
 impl Args {
-    /// How the store is to be opened.
-    pub fn store_options(&self) -> StoreOptions {
+    /// How the store is to be opened and the server to run. What cannot work is refused here, before anything is made.
+    pub fn options(&self) -> Result<(StoreOptions, ServerOptions), Failure> {
+        let (store, server) = (self.store_options(), self.server_options()?);
+        server.check().map_err(|error| start_failure(&error))?;
+        store.check().map_err(|error| open_failure(&error))?;
+        Ok((store, server))
+    }
+
+    fn store_options(&self) -> StoreOptions {
         let defaults = StoreOptions::default();
         let storage = &self.storage;
         StoreOptions {
@@ -130,6 +141,7 @@ impl Args {
             checkpoint_interval: Some(storage.checkpoint_interval).filter(|time| !time.is_zero()),
             checkpoint_threads: storage.checkpoint_threads.map_or(defaults.checkpoint_threads, usize::from),
             limits: Limits {
+                key_bytes: self.limits.max_key.map_or(defaults.limits.key_bytes, saturate),
                 value_bytes: self.limits.max_value.map_or(defaults.limits.value_bytes, saturate),
                 memory_bytes: self.limits.max_memory.map(saturate),
             },
@@ -137,16 +149,16 @@ impl Args {
         }
     }
 
-    /// How the server is to run.
-    pub fn server_options(&self) -> Result<ServerOptions, Failure> {
+    fn server_options(&self) -> Result<ServerOptions, Failure> {
         let limits = &self.limits;
+        let longest = ServerOptions::default().arg_bytes_max.min(saturate(limits.max_request));
         Ok(ServerOptions {
             listen: resolve(&self.listen)?,
             password: self.password_file.as_deref().map(target::read_password).transpose()?,
             workers: self.server_workers(),
             clients_max: limits.max_clients,
             request_bytes_max: saturate(limits.max_request),
-            arg_bytes_max: saturate(limits.max_argument),
+            arg_bytes_max: limits.max_argument.map_or(longest, saturate),
             args_max: limits.max_arguments,
             pipeline_max: limits.max_pipeline,
             output_bytes_max: saturate(limits.max_output),
@@ -174,3 +186,46 @@ fn resolve(listen: &str) -> Result<SocketAddr, Failure> {
 fn saturate(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
+
+/// What the libraries call their options, and what this command does.
+const NAMES: &[(&str, &str)] = &[
+    ("log_folders", "--log-dir"),
+    ("segment_bytes", "--log-segment-size"),
+    ("limits.key_bytes", "--max-key"),
+    ("limits.value_bytes", "--max-value"),
+    ("clients_max", "--max-clients"),
+    ("request_bytes_max", "--max-request"),
+    ("arg_bytes_max", "--max-argument"),
+    ("args_max", "--max-arguments"),
+    ("pipeline_max", "--max-pipeline"),
+    ("output_bytes_max", "--max-output"),
+    ("reply_bytes_max", "--max-reply"),
+    ("scan_cursors_max", "--max-scan-cursors"),
+];
+
+fn flag(name: &'static str) -> &'static str {
+    NAMES.iter().find(|(known, _)| *known == name).map_or(name, |(_, flag)| flag)
+}
+
+/// Why the store does not open, with the options of this command.
+pub fn open_failure(error: &Error) -> Failure {
+    match error {
+        Error::BadOption { name, why } => Failure::usage(format!("{}: {why}", flag(name))),
+        _ => target::store_failure(error),
+    }
+}
+
+/// Why the server does not start, with the options of this command.
+pub fn start_failure(error: &StartError) -> Failure {
+    match error {
+        StartError::NoPassword { .. } => {
+            Failure::usage(format!("{error}: --password-file FILE, or --listen"))
+        }
+        StartError::BadOption { name, why } => Failure::usage(format!("{} {why}", flag(name))),
+        StartError::Listen { .. } => Failure::new(format!("{error} (--listen HOST:PORT)")),
+        _ => Failure::new(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use skein_server::{Server, ServerHandle, StartError, StopReport};
+use skein_server::{Server, ServerHandle, StopReport};
 use skein_store::{CloseReport, RecoveryReport, Store};
 
 use crate::exit::{Exit, Failure};
@@ -20,12 +20,12 @@ pub use args::Args;
 
 /// Runs `skein serve`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
-    let options = args.server_options()?;
+    let (store_options, options) = args.options()?;
     // A signal that comes while the store is being opened ends the process; from then on it stops the server.
-    let store = target::open(&args.data, args.store_options())?;
+    let store = target::open(&args.data, store_options)?;
     let signals = Signals::new([SIGTERM, SIGINT]);
     let signals = signals.map_err(|error| Failure::during("cannot listen for signals", &error))?;
-    let server = Server::start(store.clone(), options).map_err(|error| start_failure(&error))?;
+    let server = Server::start(store.clone(), options).map_err(|error| args::start_failure(&error))?;
     stop_on_signals(signals, server.handle());
     greet(args, &store, server.local_addr());
     let report = server.wait();
@@ -135,17 +135,5 @@ fn say(text: &str) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         tracing::debug!(%error, "standard output is gone");
-    }
-}
-
-/// Why the server did not start, with the options of this command.
-fn start_failure(error: &StartError) -> Failure {
-    match error {
-        StartError::NoPassword { .. } => {
-            Failure::usage(format!("{error}: --password-file FILE, or --listen"))
-        }
-        StartError::BadOption { .. } => Failure::usage(error.to_string()),
-        StartError::Listen { .. } => Failure::new(format!("{error} (--listen HOST:PORT)")),
-        _ => Failure::new(error.to_string()),
     }
 }
