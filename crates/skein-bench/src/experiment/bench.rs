@@ -29,7 +29,7 @@ impl Bench {
     }
 
     /// Notes a parameter.
-    pub fn set(&mut self, name: &str, value: impl ToString) {
+    pub fn set(&mut self, name: &str, value: impl std::fmt::Display) {
         self.setting.insert(name.to_owned(), value.to_string());
     }
 

@@ -63,7 +63,7 @@ fn lookups_grid(plan: &Plan) -> Grid<'static> {
         operations: operations(plan),
         inserts: true,
         memory: true,
-        takes: |_| true,
+        takes: |entry| !entry.step,
     }
 }
 
@@ -117,7 +117,7 @@ fn scans_grid(plan: &Plan) -> Grid<'static> {
         operations: operations(plan),
         inserts: false,
         memory: false,
-        takes: |entry| entry.can.scan,
+        takes: |entry| entry.can.scan && !entry.step,
     }
 }
 
@@ -169,7 +169,7 @@ fn ycsb_grid(plan: &Plan) -> Grid<'static> {
         operations: operations(plan),
         inserts: true,
         memory: false,
-        takes: |_| true,
+        takes: |entry| !entry.step,
     }
 }
 
@@ -212,7 +212,7 @@ fn mixes_grid(plan: &Plan) -> Grid<'static> {
         operations: operations(plan),
         inserts: true,
         memory: false,
-        takes: |_| true,
+        takes: |entry| !entry.step,
     }
 }
 
@@ -248,7 +248,7 @@ fn growth_grid(plan: &Plan) -> Grid<'static> {
         operations: operations(plan).min(1_000_000),
         inserts: true,
         memory: true,
-        takes: |_| true,
+        takes: |entry| !entry.step,
     }
 }
 

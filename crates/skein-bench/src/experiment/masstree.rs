@@ -32,7 +32,7 @@ fn fig9_grid(plan: &Plan) -> Grid<'static> {
         operations: count.clamp(1_000, 2_000_000),
         inserts: false,
         memory: false,
-        takes: |entry| entry.can.scan,
+        takes: |entry| entry.can.scan && !entry.step,
     }
 }
 
@@ -105,7 +105,7 @@ static FIG10: Experiment = Experiment {
                 operations: fig10_operations(&bench.plan),
                 inserts: true,
                 memory: false,
-                takes: |entry| entry.threads,
+                takes: |entry| entry.threads && !entry.step,
             };
             grid::run_on(bench, &grid, threads)?;
         }
@@ -139,7 +139,7 @@ fn flexibility_grid(plan: &Plan) -> Grid<'static> {
         operations: count.clamp(1_000, 2_000_000),
         inserts: true,
         memory: false,
-        takes: |_| true,
+        takes: |entry| !entry.step,
     }
 }
 

@@ -11,6 +11,7 @@
 //! refused before it starts if that is not there.
 
 mod bench;
+mod factors;
 mod findings;
 mod grid;
 mod index;

@@ -98,6 +98,7 @@ impl Entry {
             rank,
             make,
             threads,
+            step: false,
         }
     }
 
@@ -109,5 +110,11 @@ impl Entry {
     /// A contender that several threads may use at once.
     pub const fn shared<C: Contender + Sync>(rank: u32) -> Self {
         Self::of::<C>(rank, true, |expected| Box::new(Shared(C::new(expected))))
+    }
+
+    /// This contender as a step of an experiment that takes a structure apart.
+    pub const fn as_step(mut self) -> Self {
+        self.step = true;
+        self
     }
 }

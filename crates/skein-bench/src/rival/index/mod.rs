@@ -9,6 +9,7 @@
 //!
 //! The loops that time it are compiled for each contender ([`crate::workload::run`]); past that its type is forgotten.
 
+mod binary_tree;
 mod btree;
 #[cfg(feature = "rivals")]
 mod crossbeam_skiplist;
@@ -126,6 +127,8 @@ pub struct Entry {
     pub make: fn(usize) -> Box<dyn Running>,
     /// Whether several threads may use it at once.
     pub threads: bool,
+    /// Whether it is a step of an experiment that takes a structure apart, and no contender of others.
+    pub step: bool,
 }
 
 /// What registers here; use [`all`], which sorts.
@@ -142,7 +145,7 @@ pub fn all() -> Vec<&'static Entry> {
 
 /// The names of all contenders of this build, each once.
 pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<_> = all().into_iter().map(|entry| entry.name).collect();
+    let mut names: Vec<_> = all().into_iter().filter(|entry| !entry.step).map(|entry| entry.name).collect();
     names.dedup();
     names
 }

@@ -1,12 +1,39 @@
 //! Our own indexes, through the contract that all of them keep.
 
+use std::sync::Arc;
+
 use linkme::distributed_slice;
-use skein_index::{Cursor, Inline, LocalGuard, Masstree, OrderedIndex};
+use skein_index::masstree::variant::{
+    WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
+};
+use skein_index::{Collector, Cursor, Inline, LocalGuard, Masstree, OrderedIndex};
 
 use super::{Can, Contender, ENTRIES, Entry};
 
 #[distributed_slice(ENTRIES)]
 static MASSTREE: Entry = Entry::shared::<Ours<Masstree<Inline<u64>>>>(0);
+
+// What figure 8 takes away from the tree.
+#[distributed_slice(ENTRIES)]
+static PLAIN: Entry = Entry::shared::<Ours<Masstree<Inline<u64>, PLAIN_NODES>>>(203).as_step();
+
+#[distributed_slice(ENTRIES)]
+static NO_PERMUTATION: Entry =
+    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_PERMUTATION }>>>(204).as_step();
+
+#[distributed_slice(ENTRIES)]
+static NO_PREFETCH: Entry =
+    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_PREFETCH }>>>(205).as_step();
+
+#[distributed_slice(ENTRIES)]
+static NO_INTEGERS: Entry =
+    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_INTEGERS }>>>(206).as_step();
+
+#[distributed_slice(ENTRIES)]
+static NO_HUGE_PAGES: Entry =
+    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_HUGE_PAGES }>>>(207).as_step();
+
+const PLAIN_NODES: usize = 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION;
 
 /// An index of ours, for the bench's words.
 trait Named: OrderedIndex<Inline<u64>> + Sized + 'static {
@@ -16,12 +43,19 @@ trait Named: OrderedIndex<Inline<u64>> + Sized + 'static {
     fn empty() -> Self;
 }
 
-impl Named for Masstree<Inline<u64>> {
-    const NAME: &'static str = "skein-masstree";
-    const ABOUT: &'static str = "Masstree<Inline<u64>>, as it comes";
+impl<const W: usize> Named for Masstree<Inline<u64>, W> {
+    const NAME: &'static str = match W {
+        PLAIN_NODES => "masstree - prefetch - permutation",
+        _ if W & WITHOUT_PREFETCH != 0 => "masstree - prefetch",
+        _ if W & WITHOUT_PERMUTATION != 0 => "masstree - permutation",
+        _ if W & WITHOUT_INTEGERS != 0 => "masstree - integers",
+        _ if W & WITHOUT_HUGE_PAGES != 0 => "masstree - huge pages",
+        _ => "skein-masstree",
+    };
+    const ABOUT: &'static str = "Masstree<Inline<u64>>, as it comes but for what its name says";
 
     fn empty() -> Self {
-        Self::new()
+        Self::with_width(Arc::new(Collector::new()))
     }
 }
 

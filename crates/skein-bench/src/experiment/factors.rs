@@ -1,0 +1,76 @@
+//! Masstree's figure 8: what each design feature is worth, from a binary tree to Masstree, and what Masstree loses without one.
+
+use linkme::distributed_slice;
+
+use super::grid::{self, Grid, Loop, over_key_sets, reads};
+use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::workload::lookup;
+use crate::workload::run::Style;
+
+const OURS: &str = "skein-masstree";
+
+const GET: Loop = reads("get", Style::Independent, |asked, count, seed, share| {
+    lookup::lookups(asked, count, 1.0, seed, share)
+});
+
+/// From the plainest on, each with what the one before lacks.
+const STEPS: [&str; 6] = [
+    "binary tree",
+    "binary tree + huge pages",
+    "binary tree + huge pages + integers",
+    "masstree - prefetch - permutation",
+    "masstree - permutation",
+    OURS,
+];
+
+fn grid(plan: &Plan) -> Grid<'static> {
+    let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 140_000_000]);
+    Grid {
+        points: over_key_sets(plan.sets_or(&["decimal"]), count, 0),
+        loops: &[GET],
+        operations: count.clamp(1_000, 2_000_000),
+        inserts: true,
+        memory: false,
+        takes: |entry| entry.step || entry.name == OURS,
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG8: Experiment = Experiment {
+    name: "masstree-fig8",
+    rank: 108,
+    title: "gets and puts from a binary tree to Masstree, and Masstree without one feature each",
+    source: "Masstree (EuroSys 2012), figure 8 and section 6.2",
+    claim: "each step helps: huge pages 27 to 37 %, integer comparison 15 to 24 %, prefetching 9 to 31 %, permutation 4 % of puts; Masstree is fastest",
+    memory: |plan| {
+        let grid = grid(plan);
+        grid::memory(&grid.points, 1, grid.operations)
+    },
+    steps: |plan| plan.sets_or(&["decimal"]).len() * plan.rounds * contenders(),
+    run: |bench| grid::run(bench, &grid(&bench.plan)),
+    judge,
+};
+
+fn contenders() -> usize {
+    crate::rival::index::all().iter().filter(|entry| entry.step || entry.name == OURS).count()
+}
+
+/// Whether gets rise from step to step, and Masstree is faster than itself without any one feature.
+fn judge(findings: &Findings) -> Judgement {
+    let steps = STEPS.windows(2).map(|pair| {
+        Judgement::at_least(
+            1.0,
+            &format!("gets, {} / {}", pair[1], pair[0]),
+            &findings.ratios("get", pair[1], pair[0]),
+        )
+    });
+    let permutation = Judgement::at_least(
+        1.0,
+        "puts with / without permutation",
+        &findings.ratios("insert", OURS, "masstree - permutation"),
+    );
+    // Of the last pair, permutation, gets say nothing.
+    let gets =
+        steps.take(STEPS.len() - 2).reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("no steps"));
+    gets.and(permutation)
+}

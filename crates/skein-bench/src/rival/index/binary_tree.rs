@@ -1,0 +1,166 @@
+//! Figure 8's first steps: a concurrent binary tree, with and without huge pages and integer comparison.
+//!
+//! ```text
+//!   node   [left][right][value][head][length][key bytes …]
+//! ```
+//!
+//! A lock-free, unbalanced tree, as in Masstree's section 6.2: an insert hangs a new node below the last one on the way, by
+//! compare-and-swap, and values are stored in place. Nothing is ever removed. Keys come in random order, so the tree's depth is
+//! logarithmic.
+//!
+//! # Invariants
+//! 1. A node is linked once, after it is filled; its key never changes, and it lives as long as the tree.
+//! 2. A node is `HEAD` bytes and its key, allocated from the tree's arena with that size.
+
+use std::cmp::Ordering as Order;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use linkme::distributed_slice;
+use skein_index::memory::{Arena, Part};
+
+use super::{Can, Contender, ENTRIES, Entry};
+use crate::workload::run::head;
+
+#[distributed_slice(ENTRIES)]
+static PLAIN: Entry = Entry::shared::<BinaryTree<false, false>>(200).as_step();
+
+#[distributed_slice(ENTRIES)]
+static HUGE: Entry = Entry::shared::<BinaryTree<true, false>>(201).as_step();
+
+#[distributed_slice(ENTRIES)]
+static INTEGERS: Entry = Entry::shared::<BinaryTree<true, true>>(202).as_step();
+
+/// What stands before a node's key.
+#[repr(C)]
+struct Node {
+    left: AtomicPtr<Node>,
+    right: AtomicPtr<Node>,
+    value: AtomicU64,
+    /// The first 8 bytes of the key as a number.
+    head: u64,
+    length: usize,
+}
+
+const HEAD: usize = size_of::<Node>();
+
+/// The tree: on huge pages or not, comparing heads as integers first or not.
+struct BinaryTree<const HUGE_PAGES: bool, const BY_INTEGERS: bool> {
+    root: AtomicPtr<Node>,
+    arena: Arena,
+}
+
+impl Node {
+    fn new(arena: &Arena, key: &[u8], value: u64) -> *mut Self {
+        let node = arena.alloc(HEAD + key.len(), Part::Nodes).cast::<Self>();
+        // SAFETY: the memory is ours alone, aligned to 8 at least, and long enough for the head and the key (invariant 2).
+        unsafe {
+            node.write(Self {
+                left: AtomicPtr::new(null_mut()),
+                right: AtomicPtr::new(null_mut()),
+                value: AtomicU64::new(value),
+                head: head(key),
+                length: key.len(),
+            });
+            std::ptr::copy_nonoverlapping(key.as_ptr(), node.add(1).cast().as_ptr(), key.len());
+        }
+        node.as_ptr()
+    }
+
+    /// A node's key.
+    ///
+    /// # Safety
+    /// `node` is a node of a tree that outlives `'a`.
+    unsafe fn key<'a>(node: *const Self) -> &'a [u8] {
+        // SAFETY: the key stands behind the node, as long as it says, and does not change (invariants 1 and 2).
+        unsafe { std::slice::from_raw_parts(node.add(1).cast(), (*node).length) }
+    }
+
+    fn child(&self, order: Order) -> &AtomicPtr<Self> {
+        if order == Order::Less { &self.left } else { &self.right }
+    }
+}
+
+impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> BinaryTree<HUGE_PAGES, BY_INTEGERS> {
+    /// The node of a key, or the link where it belongs.
+    fn find(&self, key: &[u8]) -> Result<&Node, &AtomicPtr<Node>> {
+        let wanted = head(key);
+        let mut link = &self.root;
+        loop {
+            // Acquire: pairs with the Release in `insert`; the node is filled.
+            let node = link.load(Ordering::Acquire);
+            if node.is_null() {
+                return Err(link);
+            }
+            // SAFETY: a linked node lives as long as the tree (invariant 1).
+            let (here, bytes) = unsafe { (&*node, Node::key(node)) };
+            let order =
+                if BY_INTEGERS && here.head != wanted { wanted.cmp(&here.head) } else { key.cmp(bytes) };
+            if order == Order::Equal {
+                return Ok(here);
+            }
+            link = here.child(order);
+        }
+    }
+}
+
+const fn name(huge: bool, integers: bool) -> &'static str {
+    match (huge, integers) {
+        (_, true) => "binary tree + huge pages + integers",
+        (true, false) => "binary tree + huge pages",
+        (false, false) => "binary tree",
+    }
+}
+
+impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> Contender for BinaryTree<HUGE_PAGES, BY_INTEGERS> {
+    const NAME: &'static str = name(HUGE_PAGES, BY_INTEGERS);
+    const ABOUT: &'static str = "lock-free, unbalanced, keys in the nodes; nodes from our arena";
+    const CAN: Can = Can { batches: false, scan: false, scan_back: false, remove: false };
+    type Pin<'a> = ();
+
+    fn new(_expected: usize) -> Self {
+        let arena = if HUGE_PAGES { Arena::new() } else { Arena::on_small_pages() };
+        Self { root: AtomicPtr::new(null_mut()), arena }
+    }
+
+    fn pin(&self) {}
+
+    fn insert(&self, _pin: &(), key: &[u8], value: u64) {
+        let mut made: *mut Node = null_mut();
+        loop {
+            let link = match self.find(key) {
+                Ok(node) => {
+                    node.value.store(value, Ordering::Relaxed);
+                    break;
+                }
+                Err(link) => link,
+            };
+            if made.is_null() {
+                made = Node::new(&self.arena, key, value);
+            }
+            // Release: pairs with the Acquire in `find`. On failure another node was linked here; go on below it.
+            if link.compare_exchange(null_mut(), made, Ordering::Release, Ordering::Relaxed).is_ok() {
+                return;
+            }
+        }
+        if let Some(unused) = NonNull::new(made) {
+            // SAFETY: allocated in `new` with this size, and never linked.
+            unsafe { Arena::free(unused.cast(), HEAD + key.len(), Part::Nodes) };
+        }
+    }
+
+    fn get(&self, _pin: &(), key: &[u8]) -> Option<u64> {
+        self.find(key).ok().map(|node| node.value.load(Ordering::Relaxed))
+    }
+
+    fn own_bytes(&self) -> Vec<(&'static str, usize)> {
+        vec![("nodes", self.arena.live(Part::Nodes))]
+    }
+}
+
+impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> Drop for BinaryTree<HUGE_PAGES, BY_INTEGERS> {
+    fn drop(&mut self) {
+        // SAFETY: the tree is borrowed mutably, so nobody reads its nodes any more, and they have no destructors.
+        unsafe { self.arena.clone().discard() };
+    }
+}
