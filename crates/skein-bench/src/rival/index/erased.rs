@@ -113,6 +113,7 @@ impl Entry {
     }
 
     /// This contender as a step of an experiment that takes a structure apart.
+    #[must_use]
     pub const fn as_step(mut self) -> Self {
         self.step = true;
         self
