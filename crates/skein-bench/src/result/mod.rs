@@ -192,6 +192,18 @@ pub enum Answer {
     CannotBeTested,
 }
 
+impl Line {
+    /// The name of the run it belongs to.
+    pub fn run(&self) -> &str {
+        match self {
+            Self::Run(run) => &run.run,
+            Self::Cell(cell) => &cell.run,
+            Self::Note(note) => &note.run,
+            Self::Verdict(verdict) => &verdict.run,
+        }
+    }
+}
+
 impl At {
     /// A point on an axis of numbers.
     pub fn number(axis: &str, value: f64) -> Self {

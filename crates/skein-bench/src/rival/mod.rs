@@ -8,3 +8,8 @@
 //! behind the feature `rivals`; what then is not installed is named as left out, with the package that has it.
 
 pub mod index;
+
+/// The names of all contenders of this build that a user may choose from.
+pub fn names() -> Vec<&'static str> {
+    index::names()
+}

@@ -1,0 +1,31 @@
+//! `skein bench compare`: what has moved between two results files.
+
+use std::path::PathBuf;
+
+use skein_bench::report;
+
+use crate::exit::{Exit, Failure};
+
+/// Say which figures moved beyond the noise from one results file to another.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The results before.
+    before: PathBuf,
+    /// The results after.
+    after: PathBuf,
+    /// Fail if a figure got worse beyond the noise, for scripts.
+    #[arg(long)]
+    fail_if_worse: bool,
+}
+
+/// Runs `skein bench compare`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let before = super::read_all(std::slice::from_ref(&args.before))?;
+    let after = super::read_all(std::slice::from_ref(&args.after))?;
+    let comparison = report::compare(&before, &after);
+    super::show(&comparison.to_string())?;
+    match comparison.worse() {
+        worse if args.fail_if_worse && worse > 0 => Err(Failure::new(format!("{worse} figures got worse"))),
+        _ => Ok(Exit::Ok),
+    }
+}

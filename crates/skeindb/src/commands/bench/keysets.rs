@@ -1,0 +1,27 @@
+//! `skein bench keysets`: which keys can be measured on.
+
+use skein_bench::keyset;
+
+use crate::exit::{Exit, Failure};
+
+/// Show the key sets; with a name, what that one's keys are like.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A key set to describe, for instance az1, intkey(1000) or file:keys.txt.
+    name: Option<String>,
+    /// How many of its keys to look at.
+    #[arg(long, default_value_t = 1_000_000)]
+    count: usize,
+    /// The seed of the keys.
+    #[arg(long, default_value_t = super::run::SEED)]
+    seed: u64,
+}
+
+/// Runs `skein bench keysets`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let text = match &args.name {
+        Some(name) => keyset::describe(name, args.count, args.seed).map_err(super::failure)?,
+        None => keyset::list(),
+    };
+    super::show(&text)
+}

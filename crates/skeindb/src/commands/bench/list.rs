@@ -1,0 +1,30 @@
+//! `skein bench list`: what can be measured.
+
+use std::fmt::Write as _;
+
+use skein_bench::experiment;
+
+use crate::exit::{Exit, Failure};
+
+/// Show each experiment: its paper, what it compares, and what is claimed.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Names alone, one per line, for scripts.
+    #[arg(long)]
+    names: bool,
+}
+
+/// Runs `skein bench list`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let mut text = String::new();
+    for experiment in experiment::all() {
+        // Writing to a string does not fail.
+        let _ = if args.names {
+            writeln!(text, "{}", experiment.name)
+        } else {
+            let (name, source) = (experiment.name, experiment.source);
+            writeln!(text, "{name:<17} {source}\n    {}\n    claim: {}\n", experiment.title, experiment.claim)
+        };
+    }
+    super::show(&text)
+}

@@ -1,0 +1,90 @@
+//! `skein bench`: the papers' figures and tables, re-run on this machine.
+
+mod compare;
+mod keysets;
+mod list;
+mod report;
+mod run;
+
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use skein_bench::result::{Line, read};
+
+use crate::exit::{Exit, Failure};
+
+/// Where results go unless told otherwise.
+const RESULTS: &str = "skein-bench.jsonl";
+
+const EXAMPLES: &str = "\
+Examples:
+  skein bench list                                  what can be measured, and what the papers claim
+  skein bench run scan-100 --size small             measure, in minutes
+  skein bench run masstree-fig8 --rounds 5          more rounds, less noise
+  skein bench run lookup --keys file:my-keys.txt    your own keys, one per line
+  skein bench report                                a table here, and charts in skein-bench.html
+  skein bench compare old.jsonl new.jsonl           what has moved beyond the noise
+
+Rivals are measured beside ours if this program was built with them:
+  cargo build --release -p skeindb --features rivals";
+
+/// Re-run the papers' figures and tables on this machine, beside the rivals a user would otherwise pick.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    List(list::Args),
+    Keysets(keysets::Args),
+    Run(run::Args),
+    Report(report::Args),
+    Compare(compare::Args),
+}
+
+/// Runs `skein bench`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    match &args.command {
+        Command::List(args) => list::run(args),
+        Command::Keysets(args) => keysets::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Report(args) => report::run(args),
+        Command::Compare(args) => compare::run(args),
+    }
+}
+
+/// The lines of several results files.
+fn read_all(paths: &[PathBuf]) -> Result<Vec<Line>, Failure> {
+    let mut lines = Vec::new();
+    for path in paths {
+        lines.extend(read(path).map_err(failure)?);
+    }
+    Ok(lines)
+}
+
+/// Shows text; that nobody reads on is no failure.
+fn show(text: &str) -> Result<Exit, Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::during("cannot write the output", &error))
+        }
+        _ => Ok(Exit::Ok),
+    }
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|error| Failure::during(format_args!("cannot write {}", path.display()), &error))
+}
+
+/// The bench's error as a command's.
+fn failure(error: skein_bench::Error) -> Failure {
+    match error {
+        skein_bench::Error::Input(text) => Failure::usage(text),
+        other => Failure::new(other.to_string()),
+    }
+}

@@ -1,0 +1,123 @@
+//! `skein bench run`: measure.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use skein_bench::experiment::{self, Experiment, Plan, Size};
+use skein_bench::result::{Machine, Sink};
+use skein_bench::sys::Clock;
+use skein_bench::{machine, probe, report, rival};
+
+use crate::exit::{Exit, Failure};
+
+/// The seed of everything random, unless told otherwise.
+pub const SEED: u64 = 42;
+
+/// Measure: contenders take turns for several rounds, and every answer is checked.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Experiments by name; `skein bench list` shows them.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// How large: small takes minutes, large is what docs/benchmarks.md has, paper is the paper's own size.
+    #[arg(long, value_enum, default_value = "small")]
+    size: Size,
+    /// How often the contenders take turns.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Keys or rows, instead of what the size says.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(16..))]
+    count: Option<u64>,
+    /// A key set instead of the experiment's own; may be given more than once.
+    #[arg(long, value_name = "KEYSET")]
+    keys: Vec<String>,
+    /// Contenders to measure, by name; all if none is named.
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    only: Vec<String>,
+    /// Contenders to leave out.
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    without: Vec<String>,
+    /// The clock of loops on one thread: `cpu` leaves out moments when other programs had the core.
+    #[arg(long, value_enum, default_value = "wall")]
+    clock: Clock,
+    /// Where stores put their folders: on the disk that is to be measured.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The seed of everything random.
+    #[arg(long, default_value_t = SEED)]
+    seed: u64,
+    /// The file that results are added to, as JSON lines.
+    #[arg(long, default_value = super::RESULTS, value_name = "FILE")]
+    out: PathBuf,
+    /// Do not probe the machine first; the report then lacks its memory's latency.
+    #[arg(long)]
+    no_probe: bool,
+    /// No progress bar.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Runs `skein bench run`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let experiments = args.names.iter().map(|name| experiment::named(name));
+    let experiments: Vec<&Experiment> = experiments.collect::<Result<_, _>>().map_err(super::failure)?;
+    let known = rival::names();
+    for name in args.only.iter().chain(&args.without) {
+        if !known.contains(&name.as_str()) {
+            return Err(Failure::usage(format!(
+                "there is no contender '{name}' in this build; there are: {}",
+                known.join(", ")
+            )));
+        }
+    }
+    let mut sink = Sink::append(&args.out).map_err(super::failure)?;
+    let machine = look_at_machine(args)?;
+    let plan = plan(args);
+    let quiet = args.quiet || !std::io::stderr().is_terminal();
+    let mut failures = Vec::new();
+    let mut runs = Vec::new();
+    for experiment in experiments {
+        match experiment::run(experiment, &plan, &machine, quiet, &mut sink) {
+            Ok(run) => runs.push(run.run),
+            Err(error) => failures.push(format!("{}: {error}", experiment.name)),
+        }
+    }
+    let mut lines = super::read_all(std::slice::from_ref(&args.out))?;
+    lines.retain(|line| runs.iter().any(|run| run == line.run()));
+    super::show(&report::table(&lines))?;
+    if failures.is_empty() {
+        return Ok(Exit::Ok);
+    }
+    Err(Failure::new(failures.join("\nskein: ")))
+}
+
+fn plan(args: &Args) -> Plan {
+    Plan {
+        size: args.size,
+        rounds: args.rounds as usize,
+        count: args.count.map(|count| count as usize),
+        keys: args.keys.clone(),
+        only: args.only.clone(),
+        without: args.without.clone(),
+        clock: args.clock,
+        folder: args.dir.clone().unwrap_or_else(std::env::temp_dir),
+        seed: args.seed,
+        command: command_line(),
+    }
+}
+
+/// What was typed, as far as it can be repeated: the program by its name alone.
+fn command_line() -> String {
+    let rest = std::env::args().skip(1);
+    std::iter::once("skein".to_owned()).chain(rest).collect::<Vec<_>>().join(" ")
+}
+
+fn look_at_machine(args: &Args) -> Result<Machine, Failure> {
+    if args.no_probe {
+        return Ok(machine::describe());
+    }
+    if !args.quiet {
+        eprintln!("probing the machine …");
+    }
+    probe::quick().map_err(super::failure)
+}
