@@ -17,6 +17,7 @@ mod error;
 pub mod experiment;
 pub mod keyset;
 pub mod machine;
+pub mod probe;
 pub mod result;
 pub mod rival;
 pub mod sys;

@@ -17,9 +17,9 @@ mod target;
 mod units;
 
 /// Many small allocations of many threads are what a store does: mimalloc is measurably faster at them than the
-/// system's allocator, and builds in seconds.
+/// system's allocator, and builds in seconds. This one can count what the bench weighs.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: skein_bench::counting::Counting = skein_bench::counting::Counting;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +27,7 @@ Examples:
   skein load paths.txt --to 127.0.0.1:6380         one key per line, into a running server
   skein dump --from 127.0.0.1:6380 --prefix bin/   keys and values, in order
   skein check ./skein-data                         read a data folder, change nothing
+  skein probe                                      measure this machine's memory
 ";
 
 /// SkeinDB: a durable, ordered key-value store that any Redis client can use.
@@ -47,6 +48,7 @@ enum Command {
     Dump(commands::dump::Args),
     Check(commands::check::Args),
     Stats(commands::stats::Args),
+    Probe(commands::probe::Args),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Command::Dump(args) => commands::dump::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Stats(args) => commands::stats::run(args),
+        Command::Probe(args) => commands::probe::run(args),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -56,6 +56,34 @@ impl Progress {
     }
 }
 
+/// Progress through work of which the done part is known.
+#[derive(Debug)]
+pub struct Parts(ProgressBar);
+
+impl Parts {
+    /// How finely the bar is divided.
+    const FINE: u32 = 1000;
+
+    /// Starts a bar.
+    pub fn start() -> Self {
+        let bar =
+            ProgressBar::new(Self::FINE.into()).with_style(style("{bar:30} {percent}% · {msg} · {eta} left"));
+        Self(bar)
+    }
+
+    /// This part of the work, 0 to 1, is done, and now comes `doing`.
+    #[expect(clippy::cast_sign_loss, reason = "clamped to 0 and more")]
+    pub fn update(&self, doing: &str, done: f64) {
+        self.0.set_message(doing.to_owned());
+        self.0.set_position((done.clamp(0.0, 1.0) * f64::from(Self::FINE)) as u64);
+    }
+
+    /// Takes the bar away.
+    pub fn finish(self) {
+        self.0.finish_and_clear();
+    }
+}
+
 /// Prints to standard error without tearing the bar.
 #[derive(Debug, Clone)]
 pub struct Printer(ProgressBar);

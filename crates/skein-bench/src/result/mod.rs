@@ -82,7 +82,8 @@ pub struct Machine {
     pub huge_pages: String,
     /// The kernel's release.
     pub kernel: String,
-    /// What `skein probe` measured, if it was run.
+    /// What the probe measured, if it was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
 }
 
@@ -95,6 +96,8 @@ pub struct Probe {
     pub mlp_c: f64,
     /// The same on pages of 4 KiB.
     pub mlp_c_small_pages: f64,
+    /// Which part of the memory that asked for huge pages was given them, 0 to 1.
+    pub huge_share: f64,
 }
 
 /// A contender as it was measured.

@@ -20,7 +20,7 @@ use crate::memory::{CACHE_LINE, prefetch_read};
 use crate::slot::Slot;
 
 /// How many lookups take turns. More would not help: a core has about a dozen reads in flight.
-const GROUP: usize = 32;
+pub const GROUP: usize = 32;
 
 /// What a lookup reads in its next turn.
 #[derive(Clone, Copy, Debug)]

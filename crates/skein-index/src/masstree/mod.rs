@@ -67,6 +67,7 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT, check_guard};
 use skein_sync::version::Version;
 
+pub use batch::GROUP;
 pub use check::Shape;
 pub use cursor::MasstreeCursor;
 use node::Node;

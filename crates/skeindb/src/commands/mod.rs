@@ -3,5 +3,6 @@
 pub mod check;
 pub mod dump;
 pub mod load;
+pub mod probe;
 pub mod serve;
 pub mod stats;

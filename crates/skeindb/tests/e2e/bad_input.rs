@@ -23,8 +23,11 @@ fn wrong_command_lines() {
         (vec!["load"], vec!["<FILE>"]),
         (vec!["load", "x", "--format", "json"], vec!["json", "tsv"]),
         (vec!["load", "x", "--to", "h:1", "--data", "d"], vec!["--to", "--data"]),
+        (vec!["probe", "--footprint", "3 apples"], vec!["--footprint", "64m"]),
+        (vec!["probe", "--footprint", "1k"], vec!["1024 bytes", "32 MiB"]),
+        (vec!["probe", "--footprint", "9000t"], vec!["9437184000 MiB", "free", "greatest footprint"]),
         (vec!["fly"], vec!["fly"]),
-        (vec![], vec!["serve", "load", "dump", "check", "stats"]),
+        (vec![], vec!["serve", "load", "dump", "check", "stats", "probe"]),
     ] {
         assert_refused(&run(&args), 2, &words);
     }
@@ -32,7 +35,13 @@ fn wrong_command_lines() {
 
 #[test]
 fn help_has_examples_and_exit_codes() {
-    for args in [vec!["--help"], vec!["serve", "--help"], vec!["load", "--help"], vec!["check", "--help"]] {
+    for args in [
+        vec!["--help"],
+        vec!["serve", "--help"],
+        vec!["load", "--help"],
+        vec!["check", "--help"],
+        vec!["probe", "--help"],
+    ] {
         let output = run(&args);
         assert_eq!(output.status.code(), Some(0));
         let help = String::from_utf8_lossy(&output.stdout);

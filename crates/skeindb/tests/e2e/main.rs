@@ -7,6 +7,7 @@ mod common;
 mod kill;
 mod load_dump;
 mod options;
+mod probe;
 mod readme;
 mod real_keys;
 mod stop;

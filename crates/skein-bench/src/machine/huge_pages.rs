@@ -1,0 +1,55 @@
+//! How the system is set for transparent huge pages.
+
+use std::fs::read_to_string;
+
+use super::first_line;
+
+/// The settings that decide whether memory that asks for huge pages is given them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HugePages {
+    /// `always`, `madvise` (to those who ask, as SkeinDB does) or `never`; none if the kernel has no such setting.
+    pub enabled: Option<String>,
+    /// Whether the system makes room for a huge page when one is asked for: `always`, `defer`, `defer+madvise`, `madvise`, `never`.
+    pub defrag: Option<String>,
+    /// Huge pages are switched off for this very process, by whoever started it.
+    pub denied: bool,
+}
+
+impl HugePages {
+    /// As this machine and this process are set.
+    pub fn of_this_machine() -> Self {
+        let setting =
+            |name: &str| chosen(&first_line(&format!("/sys/kernel/mm/transparent_hugepage/{name}"))?);
+        let status = read_to_string("/proc/self/status").unwrap_or_default();
+        Self { enabled: setting("enabled"), defrag: setting("defrag"), denied: denied(&status) }
+    }
+}
+
+/// The word in brackets: `always [madvise] never`.
+fn chosen(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once('[')?;
+    Some(rest.split_once(']')?.0.to_owned())
+}
+
+fn denied(status: &str) -> bool {
+    status.lines().any(|line| line.strip_prefix("THP_enabled:").is_some_and(|value| value.trim() == "0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_in_brackets_counts() {
+        assert_eq!(chosen("always [madvise] never").as_deref(), Some("madvise"));
+        assert_eq!(chosen("always defer [defer+madvise] madvise never").as_deref(), Some("defer+madvise"));
+        assert_eq!(chosen("nothing"), None);
+    }
+
+    #[test]
+    fn a_process_may_be_denied() {
+        assert!(denied("Name:\tx\nTHP_enabled:\t0\n"));
+        assert!(!denied("Name:\tx\nTHP_enabled:\t1\n"));
+        assert!(!denied("Name:\tx\n"));
+    }
+}

@@ -1,0 +1,217 @@
+//! The array whose lines are read: one mapping on huge pages or on pages of 4 KiB, filled with what the loops follow.
+//!
+//! ```text
+//!   line, 64 bytes:  [next: the address of another line][value: random][unused]
+//! ```
+//!
+//! The links make one cycle through all lines that are filled, in random order: each new line is put behind a random one of
+//! those before it, which gives every cycle the same chance. So the array grows from footprint to footprint, and each line is
+//! written once. The values are what the paper's loops add up.
+//!
+//! # Invariants
+//! Safety comments here and in `loops.rs` cite these by number.
+//!
+//! 1. The mapping holds `capacity` lines from `base` on, readable and writable, for as long as the array lives; nothing else
+//!    refers to them, and only `fill` writes.
+//! 2. The first `filled` lines are initialised, and each one's `next` is the address of one of them.
+
+use std::fs::read_to_string;
+use std::ptr::{NonNull, null_mut};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use serde::{Deserialize, Serialize};
+
+use crate::keyset::Random;
+use crate::{Error, Result};
+
+/// Bytes of a cache line, on the processors that we know.
+pub(super) const LINE: u64 = 64;
+/// Bytes of a huge page: mappings are aligned to it.
+const HUGE: usize = 2 << 20;
+
+/// Which pages a mapping asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pages {
+    /// Huge ones, of 2 MiB.
+    Huge,
+    /// Small ones, of 4 KiB.
+    Small,
+}
+
+/// A line of the array.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Line {
+    pub next: *const Line,
+    pub value: u64,
+}
+
+const _: () = assert!(size_of::<Line>() as u64 == LINE);
+
+/// The array; see the module's head.
+#[derive(Debug)]
+pub(super) struct Array {
+    /// The mapping, with the slack around the array that aligns it.
+    mapping: NonNull<u8>,
+    mapped: usize,
+    base: NonNull<Line>,
+    capacity: usize,
+    filled: usize,
+    random: Random,
+}
+
+impl Array {
+    /// Maps an array of so many bytes. Pages are given as it is filled.
+    pub fn map(bytes: u64, pages: Pages) -> Result<Self> {
+        let size = bytes as usize;
+        let refused = |doing: &str, error: rustix::io::Errno| {
+            Error::Failed(format!(
+                "cannot {doing} {} MiB of memory: {}; take a smaller footprint",
+                bytes >> 20,
+                std::io::Error::from(error)
+            ))
+        };
+        let mapped = size + 2 * HUGE;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a private anonymous mapping at an address of the system's choice overlaps nothing.
+        let address = unsafe { mmap_anonymous(null_mut(), mapped, access, MapFlags::PRIVATE) };
+        let address = address.map_err(|error| refused("map", error))?;
+        let Some(mapping) = NonNull::new(address.cast::<u8>()) else {
+            return Err(refused("map", rustix::io::Errno::NOMEM));
+        };
+        // A page of slack at either end at least, so that the kernel does not join the array to a neighbour with the same
+        // advice, and its figures in `smaps` are the array's.
+        let lead = (mapping.addr().get() + 1).next_multiple_of(HUGE) - mapping.addr().get();
+        // SAFETY: `lead` is at most HUGE, so the array ends inside the mapping.
+        let base = unsafe { mapping.add(lead) }.cast::<Line>();
+        let array = Self {
+            mapping,
+            mapped,
+            base,
+            capacity: size / size_of::<Line>(),
+            filled: 0,
+            random: Random::new(bytes),
+        };
+        let advice = match pages {
+            Pages::Huge => Advice::LinuxHugepage,
+            Pages::Small => Advice::LinuxNoHugepage,
+        };
+        // SAFETY: the advice changes no contents. A kernel without huge pages refuses it; what was given is looked up later.
+        let _ = unsafe { madvise(base.as_ptr().cast(), size, advice) };
+        Ok(array)
+    }
+
+    /// Fills the array up to this footprint, which is at most its size.
+    pub fn fill(&mut self, bytes: u64) {
+        let lines = ((bytes / LINE) as usize).min(self.capacity);
+        for at in self.filled..lines {
+            let value = self.random.next();
+            // SAFETY: `at` is below the capacity (1); a line before it is initialised and links to one that is (2).
+            unsafe {
+                let line = self.base.add(at);
+                let next = if at == 0 {
+                    line.as_ptr().cast_const()
+                } else {
+                    let before = self.base.add(self.random.below(at)).as_ptr();
+                    std::mem::replace(&mut (*before).next, line.as_ptr())
+                };
+                line.write(Line { next, value });
+            }
+        }
+        self.filled = self.filled.max(lines);
+    }
+
+    /// The filled lines.
+    pub fn lines(&self) -> &[Line] {
+        // SAFETY: they are initialised (2), and nobody writes while `self` is borrowed (1).
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.filled) }
+    }
+
+    /// How many bytes of the array lie on huge pages, as the system says.
+    ///
+    /// # Errors
+    /// If it does not say.
+    pub fn huge_bytes(&self) -> Result<u64> {
+        let maps = read_to_string("/proc/self/smaps")
+            .map_err(|error| Error::io("read", "/proc/self/smaps".as_ref(), error))?;
+        let from = self.base.addr().get() as u64;
+        Ok(huge_bytes_between(&maps, from, from + self.capacity as u64 * LINE))
+    }
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        // SAFETY: the whole mapping is ours (1). It cannot fail; if it did, address space would be lost and nothing else.
+        let _ = unsafe { munmap(self.mapping.as_ptr().cast(), self.mapped) };
+    }
+}
+
+/// The sum of `AnonHugePages` of the mappings that lie between two addresses.
+fn huge_bytes_between(maps: &str, from: u64, to: u64) -> u64 {
+    let mut inside = false;
+    let mut sum = 0;
+    for line in maps.lines() {
+        if let Some((start, end)) = range(line) {
+            inside = from <= start && end <= to;
+        } else if let Some(size) = line.strip_prefix("AnonHugePages:").filter(|_| inside) {
+            sum += size.trim().trim_end_matches(" kB").parse().unwrap_or(0) << 10;
+        }
+    }
+    sum
+}
+
+/// The addresses at the head of a mapping: `7f0000000000-7f0000200000 rw-p ...`.
+fn range(line: &str) -> Option<(u64, u64)> {
+    let (start, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
+    Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_links_are_one_cycle_at_every_footprint() {
+        let mut array = Array::map(1 << 20, Pages::Small).expect("a mebibyte");
+        for bytes in [LINE, 2 * LINE, 1000 * LINE, 1 << 20, 1 << 30] {
+            array.fill(bytes);
+            let lines = array.lines();
+            assert_eq!(lines.len() as u64, bytes.min(1 << 20) / LINE);
+            let base = lines.as_ptr().addr();
+            let mut seen = vec![false; lines.len()];
+            let mut at = 0;
+            for _ in 0..lines.len() {
+                assert!(!std::mem::replace(&mut seen[at], true), "line {at} twice of {}", lines.len());
+                at = (lines[at].next.addr() - base) / size_of::<Line>();
+            }
+            assert_eq!(at, 0, "the cycle closes");
+        }
+        assert_eq!(array.huge_bytes().expect("the system says"), 0);
+    }
+
+    #[test]
+    fn memory_that_is_refused_is_an_error() {
+        let error = Array::map(1 << 50, Pages::Huge).expect_err("no machine has it").to_string();
+        assert!(error.contains("1073741824 MiB") && error.contains("smaller footprint"), "{error}");
+    }
+
+    #[test]
+    fn huge_pages_are_counted_within_the_array_alone() {
+        let maps = "\
+1000-2000 rw-p 00000000 00:00 0 [heap]
+Size:                  4 kB
+AnonHugePages:      2048 kB
+200000-600000 rw-p 00000000 00:00 0
+AnonHugePages:      2048 kB
+VmFlags: rd wr hg
+600000-800000 rw-p 00000000 00:00 0
+AnonHugePages:      2048 kB
+800000-a00000 rw-p 00000000 00:00 0
+AnonHugePages:      2048 kB
+";
+        assert_eq!(huge_bytes_between(maps, 0x20_0000, 0x80_0000), 4 << 20);
+        assert_eq!(huge_bytes_between(maps, 0xb0_0000, 0xc0_0000), 0);
+        assert_eq!(huge_bytes_between("", 0, u64::MAX), 0);
+    }
+}

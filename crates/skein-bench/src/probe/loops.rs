@@ -1,0 +1,252 @@
+//! The timed loops. In each of them a read's address needs the result of those before it, so that the processor cannot run
+//! ahead; and addresses are random, so that no prefetcher guesses them (sections 2.1 to 2.3 of the paper).
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use super::array::Line;
+use crate::keyset::Random;
+use crate::sys::Clock;
+
+/// How many random numbers the loops combine with what they read. Few enough to stay in a near cache; and since sums differ from
+/// pass to pass, a pass does not read what the last one read.
+const PICKS: usize = 1 << 14;
+/// Steps of a walk between two looks at the clock.
+const STEPS: usize = 1 << 13;
+/// Reads before the one that is weighed, in the loops about neighbours.
+const BEFORE: usize = 8;
+
+/// Repeats `pass`, which returns how many units it did, for this long; returns nanoseconds per unit. The clock is the thread's
+/// CPU time, which leaves out moments when others had the core.
+pub fn time(slice: Duration, mut pass: impl FnMut() -> usize) -> f64 {
+    let clock = Clock::Cpu;
+    let start = clock.now();
+    let mut units = 0.0;
+    loop {
+        units += super::fit::real(pass());
+        let spent = clock.since(start);
+        if spent >= slice {
+            return spent.as_secs_f64() * 1e9 / units;
+        }
+    }
+}
+
+/// A walk along the links of lines: each read is the address of the next.
+#[derive(Debug)]
+pub struct Walk<'a> {
+    lines: &'a [Line],
+    at: *const Line,
+}
+
+impl<'a> Walk<'a> {
+    /// From the first of these lines, which are all that the array has filled.
+    pub fn new(lines: &'a [Line]) -> Self {
+        Self { lines, at: lines.as_ptr() }
+    }
+
+    /// Goes so many steps.
+    pub fn go(&mut self, steps: usize) -> usize {
+        if self.lines.is_empty() {
+            return steps;
+        }
+        let mut at = self.at;
+        for _ in 0..steps {
+            // SAFETY: the first line is filled, every filled line links to one (array.rs, 2), and `lines` keeps them.
+            at = unsafe { (*at).next };
+        }
+        self.at = black_box(at);
+        steps
+    }
+
+    /// Nanoseconds per step.
+    pub fn time(&mut self, slice: Duration) -> f64 {
+        time(slice, || self.go(STEPS))
+    }
+}
+
+/// Random reads whose addresses hang on the sum of all values read so far.
+#[derive(Debug)]
+pub struct Reads<'a> {
+    lines: &'a [Line],
+    mask: u32,
+    picks: Vec<u32>,
+    sum: u64,
+}
+
+/// What is read after eight random lines, of which their sum chooses one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// Nothing: what the eight cost by themselves.
+    Nothing,
+    /// The chosen line, which is in the first cache now.
+    Same,
+    /// The other line of its block of 128 bytes.
+    Neighbour,
+    /// The line on its other side, in another block.
+    Across,
+    /// Any line.
+    Random,
+}
+
+impl After {
+    /// All that is more than nothing.
+    pub const MORE: [Self; 4] = [Self::Same, Self::Neighbour, Self::Across, Self::Random];
+
+    /// The line that is read, when `chosen` was chosen by `sum`. Lines are numbered from a multiple of 128 bytes.
+    fn line(self, chosen: u32, sum: u64) -> u32 {
+        match self {
+            Self::Nothing | Self::Same => chosen,
+            Self::Neighbour => chosen ^ 1,
+            Self::Across => chosen.wrapping_add(2 * (chosen & 1)).wrapping_sub(1),
+            // Bits that did not choose.
+            Self::Random => (sum >> 24) as u32,
+        }
+    }
+}
+
+impl<'a> Reads<'a> {
+    /// Reads within the first lines, as many as a power of two allows.
+    ///
+    /// REQUIRES: there is a line.
+    pub fn new(lines: &'a [Line], seed: u64) -> Self {
+        assert!(!lines.is_empty(), "an array without lines cannot be read");
+        let bits = lines.len().ilog2().min(32);
+        let mut random = Random::new(seed);
+        let picks = (0..PICKS).map(|_| random.next() as u32).collect();
+        Self { lines, mask: ((1u64 << bits) - 1) as u32, picks, sum: random.next() }
+    }
+
+    #[inline(always)]
+    fn value(&self, line: u32) -> u64 {
+        // SAFETY: the mask is less than the number of lines. A check here would take room from reads in flight.
+        unsafe { self.lines.get_unchecked((line & self.mask) as usize).value }
+    }
+
+    /// Nanoseconds per group of `k` reads that may overlap; each group waits for the one before (section 2.2).
+    pub fn time_groups(&mut self, k: usize, slice: Duration) -> f64 {
+        time(slice, || self.groups(k))
+    }
+
+    fn groups(&mut self, k: usize) -> usize {
+        let mut sum = self.sum;
+        for group in self.picks.chunks_exact(k) {
+            let before = sum as u32;
+            for pick in group {
+                sum = sum.wrapping_add(self.value(pick ^ before));
+            }
+        }
+        self.sum = black_box(sum);
+        self.picks.len() / k
+    }
+
+    /// Nanoseconds for eight reads and the one after them (section 2.3).
+    pub fn time_after(&mut self, after: After, slice: Duration) -> f64 {
+        // Each gets a loop of its own, in which there is nothing to decide.
+        match after {
+            After::Nothing => time(slice, || self.eights(|_, _, sum| sum)),
+            After::Same => {
+                time(slice, || self.eights(|reads, chosen, sum| reads.one_more(After::Same, chosen, sum)))
+            }
+            After::Neighbour => time(slice, || {
+                self.eights(|reads, chosen, sum| reads.one_more(After::Neighbour, chosen, sum))
+            }),
+            After::Across => {
+                time(slice, || self.eights(|reads, chosen, sum| reads.one_more(After::Across, chosen, sum)))
+            }
+            After::Random => {
+                time(slice, || self.eights(|reads, chosen, sum| reads.one_more(After::Random, chosen, sum)))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn one_more(&self, after: After, chosen: &[u32; BEFORE], sum: u64) -> u64 {
+        let chosen = chosen[(sum % BEFORE as u64) as usize];
+        sum.wrapping_add(self.value(after.line(chosen, sum)))
+    }
+
+    #[inline(always)]
+    fn eights(&mut self, then: impl Fn(&Self, &[u32; BEFORE], u64) -> u64) -> usize {
+        let mut sum = self.sum;
+        let (eights, _) = self.picks.as_chunks::<BEFORE>();
+        for eight in eights {
+            let chosen = eight.map(|pick| pick ^ sum as u32);
+            sum = chosen.iter().fold(sum, |sum, line| sum.wrapping_add(self.value(*line)));
+            sum = then(self, &chosen, sum);
+        }
+        self.sum = black_box(sum);
+        PICKS / BEFORE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::array::{Array, Pages};
+
+    #[test]
+    fn neighbours_are_in_and_across_blocks_of_two_lines() {
+        for (chosen, neighbour, across) in [(6, 7, 5), (7, 6, 8), (0, 1, u32::MAX)] {
+            assert_eq!(After::Same.line(chosen, 1), chosen);
+            assert_eq!(After::Neighbour.line(chosen, 1), neighbour);
+            assert_eq!(After::Across.line(chosen, 1), across);
+        }
+        assert_eq!(After::Random.line(6, 5 << 24 | 3), 5);
+    }
+
+    #[test]
+    fn every_read_hangs_on_those_before_it() {
+        let mut array = Array::map(1 << 20, Pages::Small).expect("a mebibyte");
+        array.fill(1 << 20);
+        // The same picks with another sum to begin with read other lines, and end with another sum.
+        let end = |first: u64, k: usize| {
+            let mut reads = Reads { sum: first, ..Reads::new(array.lines(), 1) };
+            assert_eq!(reads.groups(k), PICKS / k);
+            reads.sum.wrapping_sub(first)
+        };
+        for k in [1, 7, 120] {
+            assert_eq!(end(5, k), end(5, k));
+            assert_ne!(end(5, k), end(6, k));
+        }
+        // One by one and all at once add up different lines; for the first group only the sum before it counts.
+        assert_ne!(end(5, 1), end(5, 120));
+    }
+
+    #[test]
+    fn a_walk_goes_as_many_steps_as_it_says() {
+        let mut array = Array::map(1 << 20, Pages::Small).expect("a mebibyte");
+        array.fill(100 * 64);
+        let mut walk = Walk::new(array.lines());
+        assert_eq!(walk.go(99), 99);
+        assert_ne!(walk.at, array.lines().as_ptr());
+        walk.go(1);
+        assert_eq!(walk.at, array.lines().as_ptr());
+    }
+
+    #[test]
+    fn a_time_is_per_unit() {
+        let slice = Duration::from_millis(1);
+        let mut units = 0;
+        let mut passes = || {
+            units += 10;
+            black_box((0..1000).fold(0u64, |sum, n| black_box(sum + n)));
+            10
+        };
+        let ns = time(slice, &mut passes);
+        // The whole took the slice at least.
+        assert!(ns * f64::from(units) >= 1e6, "{ns} ns for each of {units}");
+    }
+
+    #[test]
+    fn all_loops_give_times() {
+        let mut array = Array::map(1 << 20, Pages::Huge).expect("a mebibyte");
+        array.fill(1 << 20);
+        let slice = Duration::from_micros(100);
+        let mut reads = Reads::new(array.lines(), 1);
+        for after in After::MORE.into_iter().chain([After::Nothing]) {
+            assert!(reads.time_after(after, slice) > 0.0, "{after:?}");
+        }
+        assert!(reads.time_groups(3, slice) > 0.0);
+        assert!(Walk::new(array.lines()).time(slice) > 0.0);
+    }
+}

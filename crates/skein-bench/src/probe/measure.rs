@@ -1,0 +1,147 @@
+//! The rounds: huge and small pages take turns at every figure, and of each figure the least time of its rounds counts.
+
+use super::Watch;
+use super::array::{Array, LINE, Pages};
+use super::fit::fit;
+use super::loops::{After, Reads, Walk};
+use super::plan::Plan;
+use super::plateau::plateaus;
+use super::report::{Groups, Neighbours, OnPages};
+use crate::machine::Cache;
+use crate::result::Summary;
+use crate::{Error, Result};
+
+/// Steps that bring lines into the caches before a walk is timed: more than a second cache has lines.
+const WARM_STEPS: usize = 1 << 17;
+/// The same for the first caches, between rounds.
+const NEAR_STEPS: usize = 1 << 14;
+/// Which parts of the time the three measurements take, about.
+const SHARES: [f64; 3] = [0.3, 0.05, 0.65];
+
+/// What was measured, in the order of [`super::Report`]'s fields.
+pub struct Measured {
+    pub pages: Vec<OnPages>,
+    pub neighbours: Neighbours,
+    pub noise: f64,
+}
+
+/// The least of several rounds, with a note of how far the others were from it.
+#[derive(Debug, Default)]
+struct Noise(Vec<f64>);
+
+impl Noise {
+    fn least(&mut self, rounds: &[f64]) -> f64 {
+        let summary = Summary::of(rounds);
+        self.0.push(summary.median / summary.least - 1.0);
+        summary.least
+    }
+}
+
+/// Measures everything on the calling thread, which is pinned.
+pub fn measure(plan: &Plan, caches: &[Cache], watch: Watch<'_>) -> Result<Measured> {
+    let mut noise = Noise::default();
+    let mut arrays =
+        [Array::map(plan.footprint(), Pages::Huge)?, Array::map(plan.footprint(), Pages::Small)?];
+    let curves = curves(plan, &mut arrays, &mut noise, &mut |done| watch("latency", SHARES[0] * done));
+    let neighbours = neighbours(plan, &arrays[0], &mut |done| {
+        watch("neighbours", SHARES[0] + SHARES[1] * done);
+    });
+    let groups = groups(plan, &arrays, &mut noise, &mut |done| {
+        watch("parallel reads", SHARES[0] + SHARES[1] + SHARES[2] * done);
+    })?;
+    let mut pages = Vec::new();
+    for (((kind, array), read_ns), groups) in
+        [Pages::Huge, Pages::Small].into_iter().zip(&arrays).zip(curves).zip(groups)
+    {
+        let plateaus = plateaus(&read_ns, caches);
+        let (bytes, huge_bytes) = (plan.footprint(), array.huge_bytes()?);
+        pages.push(OnPages { pages: kind, bytes, huge_bytes, read_ns, plateaus, groups });
+    }
+    Ok(Measured { pages, neighbours, noise: Summary::of(&noise.0).median })
+}
+
+type Part<'a> = &'a mut dyn FnMut(f64);
+
+/// Fills the arrays, from footprint to footprint, and times a walk at each.
+fn curves(plan: &Plan, arrays: &mut [Array; 2], noise: &mut Noise, watch: Part<'_>) -> [Vec<(u64, f64)>; 2] {
+    let mut curves = [Vec::new(), Vec::new()];
+    // Large footprints take long to fill, small ones to time; their logarithm is between.
+    for (number, &bytes) in plan.curve.iter().enumerate() {
+        watch(share(number, plan.curve.len()));
+        for array in arrays.iter_mut() {
+            array.fill(bytes);
+        }
+        let mut walks = [Walk::new(arrays[0].lines()), Walk::new(arrays[1].lines())];
+        for walk in &mut walks {
+            walk.go(WARM_STEPS);
+        }
+        let mut rounds = [Vec::new(), Vec::new()];
+        for _ in 0..plan.rounds {
+            for (walk, rounds) in walks.iter_mut().zip(&mut rounds) {
+                // What fits the near caches has left them while the other was timed.
+                walk.go(((bytes / LINE) as usize).min(NEAR_STEPS));
+                rounds.push(walk.time(plan.slice));
+            }
+        }
+        for (curve, rounds) in curves.iter_mut().zip(&rounds) {
+            curve.push((bytes, noise.least(rounds)));
+        }
+    }
+    curves
+}
+
+/// Times the reads after eight others, and takes away what the eight cost in the same round. Of such differences the least
+/// means nothing; the median counts.
+fn neighbours(plan: &Plan, array: &Array, watch: Part<'_>) -> Neighbours {
+    // Differences are small beside what they are taken from: many short rounds, so that both parts meet the same conditions.
+    let (many, slice) = (20 * plan.rounds, plan.slice / 3);
+    let mut reads = Reads::new(array.lines(), 1);
+    let mut more = [const { Vec::new() }; After::MORE.len()];
+    for round in 0..many {
+        watch(share(round, many));
+        let nothing = reads.time_after(After::Nothing, slice);
+        for (after, more) in After::MORE.into_iter().zip(&mut more) {
+            more.push(reads.time_after(after, slice) - nothing);
+        }
+    }
+    let [same_ns, neighbour_ns, across_ns, random_ns] = more.map(|more| Summary::of(&more).median.max(0.0));
+    Neighbours { random_ns, same_ns, neighbour_ns, across_ns }
+}
+
+/// Times groups of every size in every array.
+fn groups(plan: &Plan, arrays: &[Array; 2], noise: &mut Noise, watch: Part<'_>) -> Result<[Vec<Groups>; 2]> {
+    let mut found = [Vec::new(), Vec::new()];
+    let all = plan.arrays.len() * plan.rounds;
+    for (number, &bytes) in plan.arrays.iter().enumerate() {
+        let mut reads =
+            arrays.each_ref().map(|array| Reads::new(&array.lines()[..(bytes / LINE) as usize], bytes));
+        let mut times = [vec![Vec::new(); plan.groups.len()], vec![Vec::new(); plan.groups.len()]];
+        for round in 0..plan.rounds {
+            watch(share(number * plan.rounds + round, all));
+            for (at, &k) in plan.groups.iter().enumerate() {
+                for (reads, times) in reads.iter_mut().zip(&mut times) {
+                    // All others are divided by the time of one read, so that one gets more looks.
+                    for _ in 0..if k == 1 { 4 } else { 1 } {
+                        times[at].push(reads.time_groups(k, plan.slice));
+                    }
+                }
+            }
+        }
+        for (found, times) in found.iter_mut().zip(&times) {
+            let least = times.iter().map(|rounds| noise.least(rounds));
+            let group_ns: Vec<(usize, f64)> = plan.groups.iter().copied().zip(least).collect();
+            let fit = fit(&group_ns).ok_or_else(|| {
+                Error::Failed(
+                    "the thread's clock gave no usable times (clock_gettime, CLOCK_THREAD_CPUTIME_ID)"
+                        .to_owned(),
+                )
+            })?;
+            found.push(Groups { bytes, group_ns, fit });
+        }
+    }
+    Ok(found)
+}
+
+fn share(done: usize, of: usize) -> f64 {
+    super::fit::real(done) / super::fit::real(of.max(1))
+}

@@ -1,0 +1,120 @@
+//! What the probe found: the object that `skein probe --json` writes, and the part of it that every run carries.
+
+use serde::{Deserialize, Serialize};
+
+use super::advice::Advice;
+use super::array::Pages;
+use super::fit::Fit;
+use super::plateau::Plateau;
+use crate::result::{Machine, Probe};
+
+/// The version of this object's fields.
+pub const SCHEMA: u32 = 1;
+
+/// Everything that was measured. `docs/benchmarks.md` documents every field.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The version of these fields, [`SCHEMA`].
+    pub schema: u32,
+    /// The version of SkeinDB that measured.
+    pub version: String,
+    /// When it began, in seconds since 1970.
+    pub started_unix_s: u64,
+    /// How long it took, in seconds.
+    pub took_s: f64,
+    /// The machine.
+    pub machine: Machine,
+    /// How much longer than the least time the middle one of a figure's rounds was, as a part of it; the median of all figures.
+    pub noise: f64,
+    /// What was measured on huge pages and on small ones, in this order.
+    pub pages: Vec<OnPages>,
+    /// What neighbours of a line cost, on huge pages in the greatest array.
+    pub neighbours: Neighbours,
+    /// What follows.
+    pub advice: Vec<Advice>,
+}
+
+/// What was measured on one kind of pages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OnPages {
+    /// Which pages were asked for.
+    pub pages: Pages,
+    /// The size of the mapping.
+    pub bytes: u64,
+    /// How much of it the system put on huge pages.
+    pub huge_bytes: u64,
+    /// Pairs of footprint in bytes and nanoseconds of a dependent random read in it.
+    pub read_ns: Vec<(u64, f64)>,
+    /// Where that stays level.
+    pub plateaus: Vec<Plateau>,
+    /// Groups of independent reads, by the size of the array.
+    pub groups: Vec<Groups>,
+}
+
+/// Groups of independent reads in one array.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Groups {
+    /// The size of the array.
+    pub bytes: u64,
+    /// Pairs of K and the nanoseconds of a group of K reads.
+    pub group_ns: Vec<(usize, f64)>,
+    /// The line through them, and what it says.
+    pub fit: Fit,
+}
+
+/// What one more read costs after eight random ones, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Neighbours {
+    /// Of a random line.
+    pub random_ns: f64,
+    /// Of one of the eight.
+    pub same_ns: f64,
+    /// Of the other line in the 128 bytes of one of the eight.
+    pub neighbour_ns: f64,
+    /// Of the line on its other side.
+    pub across_ns: f64,
+}
+
+impl Report {
+    /// What was measured on pages of this kind.
+    pub fn on(&self, pages: Pages) -> Option<&OnPages> {
+        self.pages.iter().find(|on| on.pages == pages)
+    }
+
+    /// The part that every report carries.
+    pub fn summary(&self) -> Probe {
+        let c = |pages| self.on(pages).and_then(OnPages::greatest).map_or(0.0, |groups| groups.fit.c);
+        let huge = self.on(Pages::Huge);
+        Probe {
+            read_ns_by_footprint: huge.map(|on| on.read_ns.clone()).unwrap_or_default(),
+            mlp_c: c(Pages::Huge),
+            mlp_c_small_pages: c(Pages::Small),
+            huge_share: huge.map_or(0.0, OnPages::huge_share),
+        }
+    }
+}
+
+impl OnPages {
+    /// The groups in the greatest array.
+    pub fn greatest(&self) -> Option<&Groups> {
+        self.groups.last()
+    }
+
+    /// Which part of the mapping lies on huge pages, 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    pub fn huge_share(&self) -> f64 {
+        self.huge_bytes as f64 / self.bytes.max(1) as f64
+    }
+}
+
+impl Groups {
+    /// The time of one read alone.
+    pub fn one_ns(&self) -> f64 {
+        self.ns_of(1).unwrap_or(f64::NAN)
+    }
+
+    /// The time of a group of this many, if it was measured.
+    pub fn ns_of(&self, k: usize) -> Option<f64> {
+        self.group_ns.iter().find(|(of, _)| *of == k).map(|(_, ns)| *ns)
+    }
+}
