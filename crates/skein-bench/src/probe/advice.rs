@@ -232,8 +232,13 @@ mod tests {
 
     #[test]
     fn pairs_of_lines_show_in_the_neighbours_cost() {
-        let of =
-            |neighbour_ns, across_ns| Neighbours { random_ns: 100.0, same_ns: 10.0, neighbour_ns, across_ns };
+        let of = |neighbour_ns, across_ns| Neighbours {
+            bytes: 1 << 27,
+            random_ns: 100.0,
+            same_ns: 10.0,
+            neighbour_ns,
+            across_ns,
+        };
         assert!(
             pairs(&of(20.0, 100.0))
                 .expect("figures")

@@ -89,8 +89,8 @@ pub enum After {
 }
 
 impl After {
-    /// All that is more than nothing.
-    pub const MORE: [Self; 4] = [Self::Same, Self::Neighbour, Self::Across, Self::Random];
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Nothing, Self::Same, Self::Neighbour, Self::Across, Self::Random];
 
     /// The line that is read, when `chosen` was chosen by `sum`. Lines are numbered from a multiple of 128 bytes.
     fn line(self, chosen: u32, sum: u64) -> u32 {
@@ -243,7 +243,7 @@ mod tests {
         array.fill(1 << 20);
         let slice = Duration::from_micros(100);
         let mut reads = Reads::new(array.lines(), 1);
-        for after in After::MORE.into_iter().chain([After::Nothing]) {
+        for after in After::ALL {
             assert!(reads.time_after(after, slice) > 0.0, "{after:?}");
         }
         assert!(reads.time_groups(3, slice) > 0.0);

@@ -4,7 +4,7 @@ use super::Watch;
 use super::array::{Array, LINE, Pages};
 use super::fit::fit;
 use super::loops::{After, Reads, Walk};
-use super::plan::Plan;
+use super::plan::{LEAST, Plan};
 use super::plateau::plateaus;
 use super::report::{Groups, Neighbours, OnPages};
 use crate::machine::Cache;
@@ -43,7 +43,7 @@ pub fn measure(plan: &Plan, caches: &[Cache], watch: Watch<'_>) -> Result<Measur
     let mut arrays =
         [Array::map(plan.footprint(), Pages::Huge)?, Array::map(plan.footprint(), Pages::Small)?];
     let curves = curves(plan, &mut arrays, &mut noise, &mut |done| watch("latency", SHARES[0] * done));
-    let neighbours = neighbours(plan, &arrays[0], &mut |done| {
+    let neighbours = neighbours(plan, caches, &arrays[0], &mut |done| {
         watch("neighbours", SHARES[0] + SHARES[1] * done);
     });
     let groups = groups(plan, &arrays, &mut noise, &mut |done| {
@@ -90,22 +90,35 @@ fn curves(plan: &Plan, arrays: &mut [Array; 2], noise: &mut Noise, watch: Part<'
     curves
 }
 
-/// Times the reads after eight others, and takes away what the eight cost in the same round. Of such differences the least
-/// means nothing; the median counts.
-fn neighbours(plan: &Plan, array: &Array, watch: Part<'_>) -> Neighbours {
-    // Differences are small beside what they are taken from: many short rounds, so that both parts meet the same conditions.
+/// Times the reads after eight others, and takes away what the eight cost.
+///
+/// Of such differences the least means nothing; those of the lower quartiles hardly feel what disturbs a part of the rounds.
+fn neighbours(plan: &Plan, caches: &[Cache], array: &Array, watch: Part<'_>) -> Neighbours {
+    let bytes = beyond(caches, plan.arrays.last().copied().unwrap_or(LINE));
+    let mut reads = Reads::new(&array.lines()[..(bytes / LINE) as usize], 1);
+    // Differences are small beside what they are taken from: many short rounds, so that all meet the same conditions.
     let (many, slice) = (20 * plan.rounds, plan.slice / 3);
-    let mut reads = Reads::new(array.lines(), 1);
-    let mut more = [const { Vec::new() }; After::MORE.len()];
+    let mut rounds = [const { Vec::new() }; After::ALL.len()];
     for round in 0..many {
         watch(share(round, many));
-        let nothing = reads.time_after(After::Nothing, slice);
-        for (after, more) in After::MORE.into_iter().zip(&mut more) {
-            more.push(reads.time_after(after, slice) - nothing);
+        for (after, rounds) in After::ALL.into_iter().zip(&mut rounds) {
+            rounds.push(reads.time_after(after, slice));
         }
     }
-    let [same_ns, neighbour_ns, across_ns, random_ns] = more.map(|more| Summary::of(&more).median.max(0.0));
-    Neighbours { random_ns, same_ns, neighbour_ns, across_ns }
+    let [nothing, rest @ ..] = rounds.map(lower_quartile);
+    let [same_ns, neighbour_ns, across_ns, random_ns] = rest.map(|ns| (ns - nothing).max(0.0));
+    Neighbours { bytes, random_ns, same_ns, neighbour_ns, across_ns }
+}
+
+/// An array past all caches, but no larger than needed: the larger, the less even are the times. At most the greatest.
+fn beyond(caches: &[Cache], greatest: u64) -> u64 {
+    let last = caches.last().map_or(0, |last| last.bytes);
+    (2 * last).next_power_of_two().max(LEAST).min(greatest)
+}
+
+fn lower_quartile(mut rounds: Vec<f64>) -> f64 {
+    rounds.sort_by(f64::total_cmp);
+    rounds.get(rounds.len() / 4).copied().unwrap_or(f64::NAN)
 }
 
 /// Times groups of every size in every array.
@@ -144,4 +157,29 @@ fn groups(plan: &Plan, arrays: &[Array; 2], noise: &mut Noise, watch: Part<'_>) 
 
 fn share(done: usize, of: usize) -> f64 {
     super::fit::real(done) / super::fit::real(of.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_read_past_the_caches() {
+        let last =
+            |mebibytes: u64| [Cache { level: 1, bytes: 1 << 15 }, Cache { level: 3, bytes: mebibytes << 20 }];
+        assert_eq!(beyond(&last(36), 1 << 30), 128 << 20);
+        assert_eq!(beyond(&last(2), 1 << 30), LEAST);
+        assert_eq!(beyond(&last(800), 1 << 30), 1 << 30);
+        assert_eq!(beyond(&[], 1 << 30), LEAST);
+        assert_eq!(beyond(&last(36), 1 << 20), 1 << 20);
+    }
+
+    #[test]
+    fn the_least_and_the_lower_quartile_of_rounds() {
+        assert!((lower_quartile(vec![9.0, 1.0, 3.0, 2.0, 50.0]) - 2.0).abs() < 1e-9);
+        assert!(lower_quartile(Vec::new()).is_nan());
+        let mut noise = Noise::default();
+        assert!((noise.least(&[4.0, 2.0, 3.0]) - 2.0).abs() < 1e-9);
+        assert!((noise.0[0] - 0.5).abs() < 1e-9, "{noise:?}");
+    }
 }

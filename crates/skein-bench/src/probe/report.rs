@@ -28,7 +28,7 @@ pub struct Report {
     pub noise: f64,
     /// What was measured on huge pages and on small ones, in this order.
     pub pages: Vec<OnPages>,
-    /// What neighbours of a line cost, on huge pages in the greatest array.
+    /// What neighbours of a line cost, on huge pages.
     pub neighbours: Neighbours,
     /// What follows.
     pub advice: Vec<Advice>,
@@ -62,9 +62,11 @@ pub struct Groups {
     pub fit: Fit,
 }
 
-/// What one more read costs after eight random ones, in nanoseconds.
+/// What one more read costs after eight random ones, in nanoseconds; 0 if less than can be told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Neighbours {
+    /// The size of the array.
+    pub bytes: u64,
     /// Of a random line.
     pub random_ns: f64,
     /// Of one of the eight.

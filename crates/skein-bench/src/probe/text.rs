@@ -134,7 +134,11 @@ fn at_once(out: &mut fmt::Formatter<'_>, huge: &Groups, small: &Groups) -> fmt::
 impl Report {
     fn neighbours(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = &self.neighbours;
-        writeln!(out, "\nOne more read after eight random ones, of which their sum chooses one")?;
+        let array = size(all.bytes);
+        writeln!(
+            out,
+            "\nOne more read after eight random ones in {array} of huge pages; their sum chooses one of the eight"
+        )?;
         for (name, ns) in [
             ("the same line (first cache)", all.same_ns),
             ("the other line of its 128 bytes", all.neighbour_ns),
