@@ -65,14 +65,6 @@ fn not_pinned(error: io::Error) -> Error {
     Error::Failed(format!("cannot pin a thread to a core: {error}"))
 }
 
-/// Bytes of memory that programs may still take, by the kernel's estimate; none if it gives none.
-pub fn free_bytes() -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
-}
-
 /// A pipe as two files: read end, write end.
 fn pipe() -> io::Result<(std::fs::File, std::fs::File)> {
     let mut ends = [0; 2];

@@ -129,7 +129,7 @@ pub fn run(
 /// Refuses what would not fit in memory.
 fn check_memory(experiment: &Experiment, plan: &Plan) -> Result<()> {
     let needed = (experiment.memory)(plan)?;
-    let Some(available) = crate::sys::free_bytes() else { return Ok(()) };
+    let Ok(available) = crate::machine::free_memory() else { return Ok(()) };
     if needed <= available {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use super::family::Order;
 use super::name::Named;
 use super::seen::Seen;
-use crate::{Error, Result, sys};
+use crate::{Error, Result, machine};
 
 /// Keys that are drawn to see how long they are.
 const SAMPLE: u64 = 1000;
@@ -47,7 +47,7 @@ pub fn sampled_mean(named: &Named) -> Result<u64> {
 
 /// Refuses what does not fit in the memory that is free now.
 pub fn check(named: &Named, count: usize) -> Result<()> {
-    let Some(free) = sys::free_bytes() else { return Ok(()) };
+    let Ok(free) = machine::free_memory() else { return Ok(()) };
     refuse_beyond(free, estimate(named, count)?, named, count)
 }
 

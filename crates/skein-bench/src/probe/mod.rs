@@ -32,7 +32,7 @@ pub use plateau::{Plateau, plateaus};
 pub use report::{Groups, Neighbours, OnPages, Report, SCHEMA};
 
 use crate::machine::HugePages;
-use crate::{Error, Result, machine, sys};
+use crate::{Result, machine, sys};
 
 /// Is told what is being measured and which part of everything is done, 0 to 1.
 pub type Watch<'a> = &'a mut dyn FnMut(&str, f64);
@@ -46,8 +46,7 @@ pub fn run(plan: &Plan, watch: Watch<'_>) -> Result<Report> {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let caches = machine::caches();
     // Memory is mapped and filled there too, so that it is near that core.
-    let measured = sys::pinned(0, || measure::measure(plan, &caches, watch))
-        .map_err(|error| Error::Failed(format!("cannot pin the thread to a core: {error}")))??;
+    let measured = sys::pinned(0, || measure::measure(plan, &caches, watch))??;
     let mut report = Report {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
