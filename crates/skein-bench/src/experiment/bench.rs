@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::findings::{Findings, Place};
 use super::progress::Progress;
+use super::scratch::Scratch;
 use super::{Experiment, Plan};
 use crate::result::{At, Line, Machine, Note, Run, SCHEMA, Sink, Verdict};
 use crate::rival::index;
@@ -43,6 +44,27 @@ impl Bench {
         }
         self.findings.add(place, contender, at, figure);
         Ok(())
+    }
+
+    /// A folder of this run's own, on the disk that was asked for.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn scratch(&mut self) -> Result<Scratch> {
+        let scratch = Scratch::new(&self.plan.folder)?;
+        self.set("folder", scratch.path().display());
+        Ok(scratch)
+    }
+
+    /// Sets a cell's curve of latencies: pairs of quantile and figure.
+    pub fn curve(&mut self, measure: &str, contender: &str, at: Option<&At>, curve: Vec<(f64, f64)>) {
+        let cell =
+            self.findings.cells.iter_mut().find(|cell| {
+                cell.measure == measure && cell.contender == contender && cell.at.as_ref() == at
+            });
+        if let Some(cell) = cell {
+            cell.quantiles = curve;
+        }
     }
 
     /// The contenders that are wanted, of those that `takes` admits; who is not is noted as absent where that is not obvious.

@@ -12,6 +12,7 @@
 
 use super::Bench;
 use super::findings::Place;
+use super::latency;
 use crate::counting::weigh;
 use crate::keyset::{self, KeySet};
 use crate::result::{At, Better};
@@ -284,21 +285,15 @@ fn record(
     if let Some(latency) = outcomes.iter().find_map(|outcome| outcome.latency_ns.as_ref()) {
         let measure = format!("{}, latency", each.measure);
         let place = Place { measure: &measure, unit: "ns", better: Better::Less };
-        #[allow(clippy::cast_precision_loss)] // Nanoseconds of a minute at most.
-        let quantile = |quantile: f64| (quantile, latency.value_at_quantile(quantile) as f64);
-        let cell = bench.findings.add(place, entry.name, at, quantile(0.5).1);
+        let cell = bench.findings.add(place, entry.name, at, latency::quantile(latency, 0.5, 1.0));
         // Of the last round; a cell per round would be a chart nobody reads.
-        cell.quantiles = QUANTILES.iter().map(|&wanted| quantile(wanted)).collect();
+        cell.quantiles = latency::curve(latency, 1.0);
     }
     Ok(())
 }
 
 /// What is counted where the number of threads is the question.
 const PER_THREAD: &str = "Mops/s per thread";
-
-/// The quantiles that a curve of latencies is drawn through.
-const QUANTILES: [f64; 14] =
-    [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
 
 /// Live bytes per key beside those of keys and values, and what holds them.
 fn weigh_index(bench: &mut Bench, point: &Point, set: &KeySet, entry: &Entry) -> Result<()> {

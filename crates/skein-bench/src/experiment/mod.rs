@@ -15,10 +15,13 @@ mod factors;
 mod findings;
 mod grid;
 mod index;
+mod latency;
 mod masstree;
 mod plan;
 mod progress;
+mod scratch;
 mod skew;
+mod store;
 
 use linkme::distributed_slice;
 

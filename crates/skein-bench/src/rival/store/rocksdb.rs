@@ -4,11 +4,19 @@
 use std::ffi::{CString, c_char, c_int, c_uchar, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::ptr::{NonNull, null_mut};
 
-use super::contender::{Contender, Level};
-use super::rows::Rows;
+use linkme::distributed_slice;
+
+use super::{Contender, Entry, Level, Outcome, Rows, STORES, Setup, text};
+
+#[distributed_slice(STORES)]
+static ENTRY: Entry = Entry {
+    name: "rocksdb",
+    about: "the system's RocksDB by its C interface; optimize_for_point_lookup with a cache twice the data, a thread per core; load with the log unforced, durable puts with sync",
+    rank: 40,
+    open: |setup| Ok(Box::new(RocksDb::open(setup)?)),
+};
 
 type Handle = *mut c_void;
 
@@ -44,14 +52,14 @@ unsafe extern "C" {
 }
 
 /// A `RocksDB` database.
-pub struct RocksDb {
+struct RocksDb {
     db: Handle,
     write: Handle,
     read: Handle,
 }
 
 /// Runs a call that reports errors as C strings.
-fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T, String> {
+fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Outcome<T> {
     let mut error = null_mut();
     let done = call(&raw mut error);
     match NonNull::new(error) {
@@ -67,12 +75,9 @@ fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T, String> {
     }
 }
 
-impl Contender for RocksDb {
-    const NAME: &'static str = "rocksdb";
-
-    fn open(folder: &Path, level: Level) -> Result<Self, String> {
-        let name =
-            CString::new(folder.join("rocksdb").as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+impl RocksDb {
+    fn open(setup: &Setup<'_>) -> Outcome<Self> {
+        let name = CString::new(setup.folder.join("rocksdb").as_os_str().as_bytes()).map_err(text)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // SAFETY: handles are used between their creation and their destruction only, all on this thread;
         // `name` lives through the call.
@@ -80,21 +85,24 @@ impl Contender for RocksDb {
             let options = rocksdb_options_create();
             rocksdb_options_set_create_if_missing(options, 1);
             rocksdb_options_increase_parallelism(options, c_int::try_from(cores).unwrap_or(1));
-            rocksdb_options_optimize_for_point_lookup(options, 4096);
+            rocksdb_options_optimize_for_point_lookup(options, setup.cache_bytes() >> 20);
             let db = checked(|error| rocksdb_open(options, name.as_ptr(), error));
             rocksdb_options_destroy(options);
+            let db = db?;
             let write = rocksdb_writeoptions_create();
-            rocksdb_writeoptions_set_sync(write, c_uchar::from(level == Level::Sync));
-            Ok(Self { db: db?, write, read: rocksdb_readoptions_create() })
+            rocksdb_writeoptions_set_sync(write, c_uchar::from(setup.level == Level::Sync));
+            Ok(Self { db, write, read: rocksdb_readoptions_create() })
         }
     }
+}
 
-    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Result<(), String> {
+impl Contender for RocksDb {
+    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
         // SAFETY: as in `open`; the batch copies keys and values.
         unsafe {
             let batch = rocksdb_writebatch_create();
             for n in numbers {
-                let (key, value) = (Rows::key(n), rows.value(n));
+                let (key, value) = (rows.key(n), rows.value(n));
                 rocksdb_writebatch_put(batch, key.as_ptr(), key.len(), value.as_ptr(), value.len());
             }
             let done = checked(|error| rocksdb_write(self.db, self.write, batch, error));
@@ -103,22 +111,23 @@ impl Contender for RocksDb {
         }
     }
 
-    fn put(&mut self, rows: &Rows, n: usize) -> Result<(), String> {
+    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
         self.put_batch(rows, n..n + 1)
     }
 
-    fn force(&mut self) -> Result<(), String> {
+    fn force(&mut self) -> Outcome<()> {
         // SAFETY: the database is open.
         checked(|error| unsafe { rocksdb_flush_wal(self.db, 1, error) })
     }
 
     fn get_each(
         &mut self,
+        rows: &Rows,
         numbers: &[usize],
-        mut found: impl FnMut(usize, Option<&[u8]>),
-    ) -> Result<(), String> {
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Outcome<()> {
         for &n in numbers {
-            let (key, mut len) = (Rows::key(n), 0);
+            let (key, mut len) = (rows.key(n), 0);
             // SAFETY: the database is open; the key lives through the call.
             let value = checked(|error| unsafe {
                 rocksdb_get(self.db, self.read, key.as_ptr(), key.len(), &raw mut len, error)

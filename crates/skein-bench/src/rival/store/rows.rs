@@ -1,23 +1,31 @@
 //! The rows that every store is given.
 
-use crate::keyset::{Random, value_of};
+use crate::keyset::{Random, mix};
+use crate::workload::value_of;
 
 /// Bytes that values are cut from: random, so that no store gains by compressing them.
 const POOL: usize = 1 << 20;
 
 /// Rows by number: keys of 8 random bytes, values that can be checked.
+#[derive(Debug)]
 pub struct Rows {
     count: usize,
     value_bytes: usize,
+    seed: u64,
     pool: Vec<u8>,
 }
 
 impl Rows {
-    /// `count` rows with values of `value_bytes`.
-    pub fn new(count: usize, value_bytes: usize) -> Self {
-        let mut random = Random::new(3);
+    /// `count` rows with values of `value_bytes`, which are 8 or more; the seed decides them all.
+    pub fn new(count: usize, value_bytes: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed);
         let pool = (0..POOL + value_bytes).map(|_| random.next() as u8).collect();
-        Self { count, value_bytes, pool }
+        Self { count, value_bytes, seed: random.next(), pool }
+    }
+
+    /// The bytes of all keys and values.
+    pub fn bytes(&self) -> u64 {
+        (self.count * (size_of::<u64>() + self.value_bytes)) as u64
     }
 
     /// How many there are.
@@ -25,25 +33,25 @@ impl Rows {
         self.count
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// The key of the `n`-th row. Keys come in random order, and no two are alike.
-    pub fn key(n: usize) -> [u8; 8] {
-        crate::keyset::random_word(n as u64).to_be_bytes()
+    pub fn key(&self, n: usize) -> [u8; 8] {
+        mix(n as u64 ^ self.seed).to_be_bytes()
     }
 
     fn filling(&self, n: usize) -> &[u8] {
         &self.pool[n * 64 % POOL..][..self.value_bytes - 8]
     }
 
-    /// Appends the value of the `n`-th row.
-    pub fn push_value(&self, n: usize, out: &mut Vec<u8>) {
-        out.extend_from_slice(&value_of(n).to_le_bytes());
-        out.extend_from_slice(self.filling(n));
-    }
-
     /// The value of the `n`-th row.
     pub fn value(&self, n: usize) -> Vec<u8> {
         let mut value = Vec::with_capacity(self.value_bytes);
-        self.push_value(n, &mut value);
+        value.extend_from_slice(&value_of(n).to_le_bytes());
+        value.extend_from_slice(self.filling(n));
         value
     }
 
@@ -56,7 +64,7 @@ impl Rows {
 
     /// Random numbers of rows.
     pub fn sample(&self, count: usize) -> Vec<usize> {
-        let mut random = Random::new(5);
+        let mut random = Random::new(self.seed);
         (0..count).map(|_| random.below(self.count)).collect()
     }
 }
@@ -67,7 +75,7 @@ mod tests {
 
     #[test]
     fn values_are_told_apart() {
-        let rows = Rows::new(100, 40);
+        let rows = Rows::new(100, 40, 1);
         for n in 0..100 {
             let value = rows.value(n);
             assert_eq!(value.len(), 40);

@@ -1,33 +1,40 @@
 //! LMDB, through the crate `heed`. Relaxed is `MDB_NOSYNC` with `MDB_WRITEMAP`.
 
 use std::ops::Range;
-use std::path::Path;
 
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
+use linkme::distributed_slice;
 
-use super::contender::{Contender, Level, text};
-use super::rows::Rows;
+use super::{Contender, Entry, Level, Outcome, Rows, STORES, Setup, text};
+
+#[distributed_slice(STORES)]
+static ENTRY: Entry = Entry {
+    name: "lmdb",
+    about: "LMDB by heed 0.22; load with NO_SYNC | WRITE_MAP, then force_sync; durable puts with default flags",
+    rank: 10,
+    open: |setup| Ok(Box::new(Lmdb::open(setup)?)),
+};
 
 /// An LMDB environment with one database.
-pub struct Lmdb {
+struct Lmdb {
     env: Env,
     rows: Database<Bytes, Bytes>,
 }
 
-impl Contender for Lmdb {
-    const NAME: &'static str = "lmdb";
-
-    fn open(folder: &Path, level: Level) -> Result<Self, String> {
+impl Lmdb {
+    fn open(setup: &Setup<'_>) -> Outcome<Self> {
         let mut options = EnvOpenOptions::new();
-        options.map_size(16 << 30);
+        // An address range, not memory: random inserts leave pages half full, and a commit keeps old pages for a while.
+        let room = (6 * setup.bytes).max(16 << 30).next_multiple_of(1 << 20);
+        options.map_size(usize::try_from(room).map_err(text)?);
         // SAFETY: the folder is the bench's own, so no other program changes the file under the map, and one
         // process opens it once. NO_SYNC may lose data in a crash, which is what is measured.
         let env = unsafe {
-            if level == Level::Relaxed {
+            if setup.level == Level::Relaxed {
                 options.flags(EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP);
             }
-            options.open(folder)
+            options.open(setup.folder)
         }
         .map_err(text)?;
         let mut transaction = env.write_txn().map_err(text)?;
@@ -35,31 +42,34 @@ impl Contender for Lmdb {
         transaction.commit().map_err(text)?;
         Ok(Self { env, rows })
     }
+}
 
-    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Result<(), String> {
+impl Contender for Lmdb {
+    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
         let mut transaction = self.env.write_txn().map_err(text)?;
         for n in numbers {
-            self.rows.put(&mut transaction, &Rows::key(n), &rows.value(n)).map_err(text)?;
+            self.rows.put(&mut transaction, &rows.key(n), &rows.value(n)).map_err(text)?;
         }
         transaction.commit().map_err(text)
     }
 
-    fn put(&mut self, rows: &Rows, n: usize) -> Result<(), String> {
+    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
         self.put_batch(rows, n..n + 1)
     }
 
-    fn force(&mut self) -> Result<(), String> {
+    fn force(&mut self) -> Outcome<()> {
         self.env.force_sync().map_err(text)
     }
 
     fn get_each(
         &mut self,
+        rows: &Rows,
         numbers: &[usize],
-        mut found: impl FnMut(usize, Option<&[u8]>),
-    ) -> Result<(), String> {
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Outcome<()> {
         let transaction = self.env.read_txn().map_err(text)?;
         for &n in numbers {
-            found(n, self.rows.get(&transaction, &Rows::key(n)).map_err(text)?);
+            found(n, self.rows.get(&transaction, &rows.key(n)).map_err(text)?);
         }
         Ok(())
     }

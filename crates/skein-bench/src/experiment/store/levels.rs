@@ -1,0 +1,107 @@
+//! Our store beside itself: one thread's puts at the three levels of durability, and while a checkpoint is written.
+
+use std::time::Duration;
+
+use linkme::distributed_slice;
+use skein_store::Durability;
+
+use super::own::{check, checkpoint_rate, failed, load, open, puts_during_checkpoint, puts_for};
+use super::{VALUE_BYTES, memory, rate};
+use crate::Result;
+use crate::experiment::findings::Place;
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::result::{At, Better};
+use crate::rival::store::{OURS, Rows};
+
+const LEVELS: [(Durability, &str); 3] =
+    [(Durability::None, "none"), (Durability::Buffered, "buffered"), (Durability::Sync, "sync")];
+
+const PUT: Place<'_> = rate("put");
+const DURING: Place<'_> = rate("put during a checkpoint");
+const BESIDE: Place<'_> = rate("checkpoint beside puts");
+const BUFFERED_SHARE: &str = "put, buffered / none";
+
+/// What is left of the rate of puts while a checkpoint is written.
+pub const DURING_SHARE: &str = "put, during a checkpoint / alone";
+
+/// Rows whose puts are repeated.
+const PUT_ROWS: usize = 1 << 20;
+
+/// A ratio of two rates of one round.
+pub const fn share(measure: &str) -> Place<'_> {
+    Place { measure, unit: "ratio", better: Better::More }
+}
+
+fn count(plan: &Plan) -> usize {
+    plan.keys_or([500_000, 1_000_000, 2_000_000, 20_000_000])
+}
+
+/// How long puts are counted.
+pub fn window(plan: &Plan) -> Duration {
+    Duration::from_millis(plan.size.pick([500, 1000, 2000, 10_000]))
+}
+
+/// The rows that are put, of these.
+pub fn put_order(rows: &Rows) -> Vec<usize> {
+    rows.sample(PUT_ROWS.min(rows.len()))
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static LEVELS_EXPERIMENT: Experiment = Experiment {
+    name: "store-levels",
+    rank: 301,
+    title: "puts of one thread at none, buffered and sync, and during a checkpoint",
+    source: "this project's aims; during a checkpoint: Masstree (EuroSys 2012), section 5",
+    claim: "buffered keeps at least 70 % of the rate of puts at none, and a putting thread at least 72 % of its rate during a checkpoint",
+    memory: |plan| Ok(memory(count(plan)) + (8 * PUT_ROWS) as u64),
+    steps: |plan| plan.rounds * LEVELS.len(),
+    run,
+    judge: |findings| {
+        let buffered = findings.median(BUFFERED_SHARE, OURS, None);
+        let buffered: Vec<_> =
+            buffered.map(|share| ("buffered / none".to_owned(), share)).into_iter().collect();
+        Judgement::at_least(0.7, "rate of puts", &buffered).and(judge_during(findings))
+    },
+};
+
+/// Whether puts keep the paper's share of their rate.
+pub fn judge_during(findings: &Findings) -> Judgement {
+    let share = findings.median(DURING_SHARE, OURS, None);
+    let share: Vec<_> = share.map(|share| ("during / alone".to_owned(), share)).into_iter().collect();
+    Judgement::at_least(0.72, "rate of puts beside a checkpoint", &share)
+}
+
+fn run(bench: &mut Bench) -> Result<()> {
+    bench
+        .findings
+        .contender(OURS, "skein_store::Store, one putting thread; no checkpoint but those asked for");
+    let rows = Rows::new(count(&bench.plan), VALUE_BYTES, bench.plan.seed);
+    bench.set("rows", format!("{} of 8 random key bytes and {VALUE_BYTES} value bytes", rows.len()));
+    bench.set("window", format!("{} ms", window(&bench.plan).as_millis()));
+    let order = put_order(&rows);
+    let scratch = bench.scratch()?;
+    for round in 0..bench.plan.rounds {
+        let mut none = f64::NAN;
+        for (durability, name) in LEVELS {
+            bench.step(&format!("round {}, {name}", round + 1));
+            let store = open(&scratch.fresh("store")?, durability)?;
+            load(&store, &rows)?;
+            let alone = puts_for(&store, &rows, &order, window(&bench.plan))?;
+            bench.add(PUT, OURS, Some(&At::name("durability", name)), alone)?;
+            match durability {
+                Durability::None => none = alone,
+                Durability::Buffered => {
+                    bench.add(share(BUFFERED_SHARE), OURS, None, alone / none)?;
+                    let (during, made) = puts_during_checkpoint(&store, &rows, &order)?;
+                    bench.add(DURING, OURS, None, during)?;
+                    bench.add(share(DURING_SHARE), OURS, None, during / alone)?;
+                    bench.add(BESIDE, OURS, None, checkpoint_rate(&made))?;
+                }
+                Durability::Sync => {}
+            }
+            check(&store, &rows, PUT.measure)?;
+            store.close().map_err(failed)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! Embedded stores: ours beside those that a user would otherwise pick, and beside itself.
+//!
+//! | file | experiment | what |
+//! | --- | --- | --- |
+//! | here | `store` | load, reads, durable puts of all stores |
+//! | `levels.rs` | `store-levels` | our puts at the three levels of durability, and during a checkpoint |
+//! | `sec5.rs` | `masstree-sec5` | our checkpoint and recovery, beside the paper's |
+//!
+//! One round of one contender of `store`: an empty folder is loaded in batches, each all or nothing, and forced to disk once at the end,
+//! which counts; rows are read at random; the store is opened again so that every commit is durable, and single puts are timed.
+
+mod levels;
+mod own;
+mod sec5;
+
+use std::path::Path;
+use std::time::Instant;
+
+use hdrhistogram::Histogram;
+use linkme::distributed_slice;
+
+use super::findings::Place;
+use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan, latency};
+use crate::result::Better;
+use crate::rival::store::{self, Contender, Entry, Level, OURS, Outcome, Rows, Setup};
+use crate::sys::pinned;
+use crate::{Error, Result};
+
+/// Bytes of a value.
+const VALUE_BYTES: usize = 100;
+
+/// Rows in a batch.
+const BATCH: usize = 1000;
+
+const LOAD: Place<'_> = rate("load");
+const GET: Place<'_> = rate("get");
+const PUT: Place<'_> = Place { measure: "sync put, latency", unit: "us", better: Better::Less };
+const PUT_P99: Place<'_> = Place { measure: "sync put, p99", unit: "us", better: Better::Less };
+
+/// A measure of thousands of rows per second.
+const fn rate(measure: &str) -> Place<'_> {
+    Place { measure, unit: "krows/s", better: Better::More }
+}
+
+fn count(plan: &Plan) -> usize {
+    plan.keys_or([200_000, 1_000_000, 2_000_000, 20_000_000])
+}
+
+fn gets(plan: &Plan) -> usize {
+    count(plan).min(1_000_000)
+}
+
+fn sync_puts(plan: &Plan) -> usize {
+    plan.size.pick([100, 300, 500, 1000])
+}
+
+/// Memory that a store takes at most: rows with their index, and a cache that holds as much again.
+fn memory(rows: usize) -> u64 {
+    rows as u64 * (3 * (VALUE_BYTES as u64 + 8) + 100)
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static STORE: Experiment = Experiment {
+    name: "store",
+    rank: 300,
+    title: "load, reads and durable puts of embedded stores",
+    source: "this project's aims",
+    claim: "ours loads at 3 times the rate of the best other store and reads at 2 times, and the median of a durable put is at most 1.3 times the best",
+    memory: |plan| Ok(memory(count(plan)) + 8 * gets(plan) as u64),
+    steps: |plan| plan.rounds * store::all().len(),
+    run,
+    judge,
+};
+
+fn run(bench: &mut Bench) -> Result<()> {
+    let entries = contenders(bench)?;
+    let rows = Rows::new(count(&bench.plan), VALUE_BYTES, bench.plan.seed);
+    bench.set("rows", format!("{} of 8 random key bytes and {VALUE_BYTES} value bytes", rows.len()));
+    bench.set("batch", BATCH);
+    bench.set("gets", gets(&bench.plan));
+    bench.set("durable puts", sync_puts(&bench.plan));
+    let scratch = bench.scratch()?;
+    let mut latencies: Vec<_> = entries.iter().map(|_| latency::histogram()).collect();
+    for round in 0..bench.plan.rounds {
+        for (entry, latencies) in entries.iter().zip(&mut latencies) {
+            bench.step(&format!("round {}, {}", round + 1, entry.name));
+            let folder = scratch.fresh("store")?;
+            Turn { entry, rows: &rows, folder: &folder }.measure(bench, latencies)?;
+        }
+    }
+    Ok(())
+}
+
+/// The stores that are wanted; who is not there is noted.
+fn contenders(bench: &mut Bench) -> Result<Vec<&'static Entry>> {
+    for (name, why) in store::absent() {
+        if bench.plan.wants(name) {
+            bench.findings.absent(name, why);
+        }
+    }
+    let entries: Vec<_> = store::all().into_iter().filter(|entry| bench.plan.wants(entry.name)).collect();
+    for entry in &entries {
+        bench.findings.contender(entry.name, entry.about);
+    }
+    if entries.is_empty() {
+        let names: Vec<_> = store::all().into_iter().map(|entry| entry.name).collect();
+        return Err(Error::Input(format!("no store is left to measure; there are: {}", names.join(", "))));
+    }
+    Ok(entries)
+}
+
+/// One contender's turn.
+struct Turn<'a> {
+    entry: &'a Entry,
+    rows: &'a Rows,
+    folder: &'a Path,
+}
+
+impl Turn<'_> {
+    fn measure(&self, bench: &mut Bench, latencies: &mut Histogram<u64>) -> Result<()> {
+        let mut store = self.open(Level::Relaxed)?;
+        let loaded = self.load(store.as_mut())?;
+        bench.add(LOAD, self.entry.name, None, loaded)?;
+        let read = self.get(bench, store.as_mut())?;
+        bench.add(GET, self.entry.name, None, read)?;
+        self.named(store.close())?;
+
+        let mut store = self.open(Level::Sync)?;
+        let round = self.put(bench, store.as_mut())?;
+        self.named(store.close())?;
+        bench.add(PUT, self.entry.name, None, latency::quantile(&round, 0.5, 1e3))?;
+        bench.add(PUT_P99, self.entry.name, None, latency::quantile(&round, 0.99, 1e3))?;
+        // Bounds are the same, so this does not fail.
+        latencies.add(&round).map_err(|error| Error::Failed(error.to_string()))?;
+        bench.curve(PUT.measure, self.entry.name, None, latency::curve(latencies, 1e3));
+        Ok(())
+    }
+
+    /// A store's error, with its name.
+    fn named<T>(&self, done: Outcome<T>) -> Result<T> {
+        done.map_err(|error| Error::Failed(format!("{}: {error}", self.entry.name)))
+    }
+
+    fn open(&self, level: Level) -> Result<Box<dyn Contender>> {
+        let setup = Setup { folder: self.folder, level, bytes: self.rows.bytes() };
+        self.named((self.entry.open)(&setup))
+    }
+
+    fn load(&self, store: &mut dyn Contender) -> Result<f64> {
+        let start = Instant::now();
+        for first in (0..self.rows.len()).step_by(BATCH) {
+            let batch = first..(first + BATCH).min(self.rows.len());
+            self.named(store.put_batch(self.rows, batch))?;
+        }
+        self.named(store.force())?;
+        Ok(krows_per_s(self.rows.len(), start))
+    }
+
+    fn get(&self, bench: &Bench, store: &mut dyn Contender) -> Result<f64> {
+        let wanted = self.rows.sample(gets(&bench.plan));
+        let mut right = 0;
+        let start = Instant::now();
+        let read = pinned(0, || {
+            store.get_each(self.rows, &wanted, &mut |n, value| {
+                right += usize::from(value.is_some_and(|value| self.rows.is(n, value)));
+            })
+        })?;
+        let figure = krows_per_s(wanted.len(), start);
+        self.named(read)?;
+        if right < wanted.len() {
+            return Err(wrong(self.entry.name, GET.measure, wanted.len() - right));
+        }
+        Ok(figure)
+    }
+
+    fn put(&self, bench: &Bench, store: &mut dyn Contender) -> Result<Histogram<u64>> {
+        let mut latencies = latency::histogram();
+        for &n in &self.rows.sample(sync_puts(&bench.plan)) {
+            let start = Instant::now();
+            self.named(store.put(self.rows, n))?;
+            latencies.saturating_record(start.elapsed().as_nanos() as u64);
+        }
+        Ok(latencies)
+    }
+}
+
+fn wrong(contender: &str, measure: &str, wrong: usize) -> Error {
+    Error::Wrong { contender: contender.to_owned(), measure: measure.to_owned(), wrong }
+}
+
+/// Thousands of operations per second.
+#[allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+fn krows_per_s(operations: usize, since: Instant) -> f64 {
+    operations as f64 / since.elapsed().as_secs_f64() / 1e3
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let others: Vec<&str> =
+        findings.contenders.iter().map(|contender| &*contender.name).filter(|name| *name != OURS).collect();
+    // Of a latency the ratio is turned over, so that more is better of all three.
+    let beside_the_best = |measure: &str, less: bool| -> Vec<(String, f64)> {
+        let ratio = |other: &str| {
+            let (ours, its) = (findings.median(measure, OURS, None)?, findings.median(measure, other, None)?);
+            Some((other.to_owned(), if less { its / ours } else { ours / its }))
+        };
+        let ratios = others.iter().filter_map(|other| ratio(other));
+        ratios.min_by(|a, b| a.1.total_cmp(&b.1)).into_iter().collect()
+    };
+    Judgement::at_least(3.0, "load, ours / best other", &beside_the_best(LOAD.measure, false))
+        .and(Judgement::at_least(2.0, "get, ours / best other", &beside_the_best(GET.measure, false)))
+        .and(Judgement::at_least(
+            1.0 / 1.3,
+            "median of a durable put, best other / ours",
+            &beside_the_best(PUT.measure, true),
+        ))
+}
+
+#[cfg(test)]
+mod tests;

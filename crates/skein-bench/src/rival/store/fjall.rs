@@ -1,0 +1,64 @@
+//! The crate `fjall`. Relaxed is its default: the journal is written to the system, not forced.
+
+use std::ops::Range;
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use linkme::distributed_slice;
+
+use super::{Contender, Entry, Level, Outcome, Rows, STORES, text};
+
+#[distributed_slice(STORES)]
+static ENTRY: Entry = Entry {
+    name: "fjall",
+    about: "fjall 3.1; load by batches, then persist(SyncAll); durable puts with persist(SyncData) after each; cache twice the data",
+    rank: 30,
+    open: |setup| {
+        let database = Database::builder(setup.folder.join("fjall")).cache_size(setup.cache_bytes());
+        let database = database.open().map_err(text)?;
+        let rows = database.keyspace("rows", KeyspaceCreateOptions::default).map_err(text)?;
+        Ok(Box::new(Fjall { database, rows, level: setup.level }))
+    },
+};
+
+/// A fjall database with one keyspace.
+struct Fjall {
+    database: Database,
+    rows: Keyspace,
+    level: Level,
+}
+
+impl Contender for Fjall {
+    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
+        let mut batch = self.database.batch();
+        for n in numbers {
+            batch.insert(&self.rows, rows.key(n), rows.value(n));
+        }
+        batch.commit().map_err(text)
+    }
+
+    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+        self.rows.insert(rows.key(n), rows.value(n)).map_err(text)?;
+        if self.level == Level::Sync {
+            self.database.persist(PersistMode::SyncData).map_err(text)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn force(&mut self) -> Outcome<()> {
+        self.database.persist(PersistMode::SyncAll).map_err(text)
+    }
+
+    fn get_each(
+        &mut self,
+        rows: &Rows,
+        numbers: &[usize],
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Outcome<()> {
+        for &n in numbers {
+            let value = self.rows.get(rows.key(n)).map_err(text)?;
+            found(n, value.as_deref());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! Embedded stores under test: rows that survive.
+//!
+//! A file here implements [`Contender`] and registers it:
+//!
+//! ```ignore
+//! #[distributed_slice(STORES)]
+//! static ENTRY: Entry = Entry { name: "redb", about: "redb 4.4, ...", rank: 20, open: |setup| ... };
+//! ```
+//!
+//! Operations take a microsecond and more, so a dynamic call for each costs nothing that shows.
+
+#[cfg(feature = "rivals")]
+mod fjall;
+#[cfg(feature = "rivals")]
+mod lmdb;
+mod ours;
+#[cfg(feature = "rivals")]
+mod redb;
+#[cfg(have_rocksdb)]
+mod rocksdb;
+mod rows;
+
+use std::ops::Range;
+use std::path::Path;
+
+use linkme::distributed_slice;
+
+pub use ours::NAME as OURS;
+pub use rows::Rows;
+
+/// What a store did, or its own words on why not.
+pub type Outcome<T> = std::result::Result<T, String>;
+
+/// How durable a commit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Nothing waits for the disk: a crash of the machine may lose the last moments.
+    Relaxed,
+    /// A commit returns when it would survive a power cut.
+    Sync,
+}
+
+/// How a store is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    /// A folder of its own, which is there.
+    pub folder: &'a Path,
+    /// How durable its commits are.
+    pub level: Level,
+    /// Bytes of keys and values that are going to be in it.
+    pub bytes: u64,
+}
+
+impl Setup<'_> {
+    /// Bytes of cache, where there is one: so many that no store reads from the disk.
+    pub fn cache_bytes(&self) -> u64 {
+        (2 * self.bytes).max(4 << 30)
+    }
+}
+
+/// An embedded store under test. Every error is in the store's own words.
+#[allow(clippy::missing_errors_doc)]
+pub trait Contender {
+    /// Puts rows, all or nothing.
+    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()>;
+
+    /// Puts one row.
+    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()>;
+
+    /// Forces everything to disk.
+    fn force(&mut self) -> Outcome<()>;
+
+    /// Reads the rows, one after the other, and shows each to `found`.
+    fn get_each(
+        &mut self,
+        rows: &Rows,
+        numbers: &[usize],
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Outcome<()>;
+
+    /// Closes it, where dropping it would hide what goes wrong then.
+    fn close(self: Box<Self>) -> Outcome<()> {
+        Ok(())
+    }
+}
+
+/// A store, known by name.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// Its version and configuration.
+    pub about: &'static str,
+    /// Where it stands in reports and whose turn it is: ours first.
+    pub rank: u32,
+    /// Opens or makes one.
+    pub open: fn(&Setup<'_>) -> Outcome<Box<dyn Contender>>,
+}
+
+/// What registers here; use [`all`], which sorts.
+#[distributed_slice]
+pub static STORES: [Entry];
+
+/// The stores of this build, ours first.
+pub fn all() -> Vec<&'static Entry> {
+    let mut all: Vec<_> = STORES.iter().collect();
+    all.sort_by_key(|entry| (entry.rank, entry.name));
+    all
+}
+
+/// The stores that this build could have and has not, with what would bring them in.
+pub fn absent() -> Vec<(&'static str, String)> {
+    let known = ["lmdb", "redb", "fjall", "rocksdb"];
+    let missing = known.into_iter().filter(|name| STORES.iter().all(|entry| entry.name != *name));
+    let why = |name: &str| match name {
+        "rocksdb" if cfg!(feature = "rivals") => {
+            "not installed when this was built; install Debian's package librocksdb-dev and build again"
+        }
+        "rocksdb" => {
+            "not in this build; install Debian's package librocksdb-dev and build with --features rivals"
+        }
+        _ => "not in this build; build with --features rivals",
+    };
+    missing.map(|name| (name, why(name).to_owned())).collect()
+}
+
+/// An error of a store, as text.
+#[allow(clippy::needless_pass_by_value)] // the shape that `map_err` wants
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_store_is_there_or_named_with_what_brings_it_in() {
+        let mut names: Vec<&str> = all().into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names[0], OURS);
+        names.extend(absent().into_iter().map(|(name, _)| name));
+        names.sort_unstable();
+        assert_eq!(names, ["fjall", "lmdb", "redb", "rocksdb", OURS]);
+        assert!(absent().iter().all(|(_, why)| why.contains("build")));
+    }
+
+    #[test]
+    fn every_store_keeps_what_it_is_given() {
+        let rows = Rows::new(500, 40, 1);
+        for entry in all() {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            for level in [Level::Relaxed, Level::Sync] {
+                let setup = Setup { folder: folder.path(), level, bytes: rows.bytes() };
+                let mut store = (entry.open)(&setup).expect(entry.name);
+                if level == Level::Relaxed {
+                    store.put_batch(&rows, 0..400).expect("a batch goes in");
+                } else {
+                    store.put(&rows, 400).expect("a row goes in");
+                }
+                store.force().expect("the disk takes it");
+                store.close().expect("it closes");
+            }
+            let setup = Setup { folder: folder.path(), level: Level::Relaxed, bytes: rows.bytes() };
+            let mut store = (entry.open)(&setup).expect("it opens again");
+            let mut right = Vec::new();
+            let numbers: Vec<usize> = (0..402).collect();
+            let mut look = |n: usize, value: Option<&[u8]>| {
+                if value.is_some_and(|value| rows.is(n, value)) {
+                    right.push(n);
+                }
+            };
+            store.get_each(&rows, &numbers, &mut look).expect("it reads");
+            assert!(right.into_iter().eq(0..401), "{}", entry.name);
+        }
+    }
+}

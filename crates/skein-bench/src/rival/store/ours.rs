@@ -1,0 +1,72 @@
+//! Our store, by one session. Relaxed is `buffered`, which is on disk within 200 ms.
+
+use std::ops::Range;
+
+use linkme::distributed_slice;
+use skein_store::{Durability, RowRef, Session, Store, StoreOptions};
+
+use super::{Contender, Entry, Level, Outcome, Rows, STORES, text};
+
+/// Its name in reports.
+pub const NAME: &str = "skein";
+
+#[distributed_slice(STORES)]
+static ENTRY: Entry = Entry {
+    name: NAME,
+    about: "skein_store::Store; load at buffered, durable puts at sync; options as they come",
+    rank: 0,
+    open: |setup| {
+        let durability = match setup.level {
+            Level::Relaxed => Durability::Buffered,
+            Level::Sync => Durability::Sync,
+        };
+        let options = StoreOptions { durability, ..StoreOptions::default() };
+        let store = Store::open(setup.folder, options).map_err(text)?;
+        Ok(Box::new(Skein { session: store.session(), store, level: setup.level }))
+    },
+};
+
+/// `skein_store::Store`.
+struct Skein {
+    store: Store,
+    session: Session,
+    level: Level,
+}
+
+impl Contender for Skein {
+    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
+        let owned: Vec<_> = numbers.map(|n| (rows.key(n), rows.value(n))).collect();
+        let pairs: Vec<(&[u8], &[u8])> = owned.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+        self.session.put_all(&pairs).map(drop).map_err(text)
+    }
+
+    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+        let (key, value) = (rows.key(n), rows.value(n));
+        let (put, ticket) = self.session.write(|writer| writer.put(&key, &value)).map_err(text)?;
+        put.map_err(text)?;
+        if self.level == Level::Sync {
+            self.store.wait_durable(ticket).map_err(text)?;
+        }
+        Ok(())
+    }
+
+    fn force(&mut self) -> Outcome<()> {
+        self.store.flush().map_err(text)
+    }
+
+    fn get_each(
+        &mut self,
+        rows: &Rows,
+        numbers: &[usize],
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Outcome<()> {
+        for &n in numbers {
+            self.session.get_with(&rows.key(n), |row| found(n, row.and_then(RowRef::value)));
+        }
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Outcome<()> {
+        self.store.close().map(drop).map_err(text)
+    }
+}
