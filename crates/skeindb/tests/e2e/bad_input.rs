@@ -32,7 +32,8 @@ fn wrong_command_lines() {
 
 #[test]
 fn help_has_examples_and_exit_codes() {
-    for args in [vec!["--help"], vec!["serve", "--help"], vec!["load", "--help"], vec!["check", "--help"]] {
+    for command in ["", "serve", "load", "dump", "check", "stats"] {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let output = run(&args);
         assert_eq!(output.status.code(), Some(0));
         let help = String::from_utf8_lossy(&output.stdout);
