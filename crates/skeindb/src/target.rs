@@ -79,6 +79,9 @@ pub fn open(folder: &Path, options: StoreOptions) -> Result<Store, Failure> {
             file.display()
         );
     }
+    for folder in &store.recovery().log_folders_given_up {
+        eprintln!("skein: {}: given up; the data is as the newest checkpoint has it", folder.display());
+    }
     Ok(store)
 }
 

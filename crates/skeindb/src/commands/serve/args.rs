@@ -49,9 +49,14 @@ pub struct Args {
     /// A file with the password that clients must give.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
-    /// A folder for logs, in place of the data folder; may be given several times.
+    /// A folder for new logs, in place of the data folder; may be given several times. The data folder remembers
+    /// its log folders, so the option is needed only to change them.
     #[arg(long, value_name = "DIR")]
     pub log_dir: Vec<PathBuf>,
+    /// Go on without a log folder that is missing and lost for good: drops what all logs hold since the newest
+    /// checkpoint. Does nothing if the folder is not one that is missed.
+    #[arg(long, value_name = "DIR")]
+    pub give_up_log_dir: Vec<PathBuf>,
     #[command(flatten)]
     storage: StorageArgs,
     #[command(flatten)]
@@ -136,6 +141,7 @@ impl Args {
             index: self.index,
             logs: self.server_workers(),
             log_folders: self.log_dir.clone(),
+            give_up_log_folders: self.give_up_log_dir.clone(),
             segment_bytes: storage.log_segment_size,
             checkpoint_log_bytes: Some(storage.checkpoint_log_size).filter(|&size| size > 0),
             checkpoint_interval: Some(storage.checkpoint_interval).filter(|time| !time.is_zero()),
@@ -190,6 +196,7 @@ fn saturate(size: u64) -> usize {
 /// What the libraries call their options, and what this command does.
 const NAMES: &[(&str, &str)] = &[
     ("log_folders", "--log-dir"),
+    ("give_up_log_folders", "--give-up-log-dir"),
     ("segment_bytes", "--log-segment-size"),
     ("limits.key_bytes", "--max-key"),
     ("limits.value_bytes", "--max-value"),
