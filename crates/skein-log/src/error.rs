@@ -74,6 +74,11 @@ pub enum LogError {
 }
 
 impl LogError {
+    /// Damage, or a file that is missing.
+    pub(crate) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), offset, what: what.into() }
+    }
+
     /// A failed file operation, with what was being done to which file.
     pub fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
         Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: error.kind() }

@@ -11,6 +11,8 @@
 //! - [`storage`]: the trait behind all file access; the real one, and (feature `sim`) one that cuts the power.
 //! - [`Log`]: open, enter an epoch, append, commit, wait, release, close.
 //! - [`Recovered`]: what a crash left, ready to be replayed by several threads.
+//! - [`Roster`]: in every log folder, what it must hold.
+//! - [`small_file`]: files that are replaced whole.
 //!
 //! `docs/format.md` describes every byte. Payloads are the caller's own: this crate knows no keys.
 
@@ -27,10 +29,13 @@ mod options;
 pub mod planted;
 #[cfg(not(feature = "planted-bugs"))]
 mod planted;
+mod random;
 mod record;
 mod recovered;
 mod recovery;
+mod roster;
 mod segment;
+pub mod small_file;
 pub mod storage;
 mod sync;
 mod writer;
@@ -39,7 +44,9 @@ pub use error::{LogError, Result};
 pub use log::{Log, LogStats};
 pub use operation::{Appender, Group, Operation};
 pub use options::{CheckpointEpochs, Durability, LogOptions};
+pub use random::random_id;
 pub use recovered::{RecordRef, Recovered, RecoveryReport, ReplayReport, TornTail};
+pub use roster::Roster;
 
 /// The longest payload of one record, in bytes. The one place where this limit is stated.
 pub const MAX_PAYLOAD: usize = 1 << 30;

@@ -13,15 +13,17 @@ use crate::maker::{Maker, Order};
 use crate::operation::Operation;
 use crate::record::Link;
 use crate::recovery::{self, KeptLog};
+use crate::roster::{self, Rosters};
 use crate::storage::{Storage, StorageLock};
 use crate::sync::lock;
 use crate::writer::LogWriter;
-use crate::{CheckpointEpochs, Durability, LogError, LogOptions, Recovered, Result};
+use crate::{CheckpointEpochs, Durability, LogError, LogOptions, Recovered, Result, random, random_id};
 
 /// Several logs that become durable together, epoch by epoch. Shared by reference between threads.
 #[derive(Debug)]
 pub struct Log {
     shared: Arc<Shared>,
+    rosters: Arc<Rosters>,
     options: LogOptions,
     database: [u8; 16],
     /// Segments of earlier runs, by log, oldest first.
@@ -51,7 +53,7 @@ pub struct LogStats {
 }
 
 impl Log {
-    /// Opens the logs in `options.folders`, creating the folders if need be, and recovers what is there.
+    /// Opens the logs in `options.folders` (creating these, if need be) and `options.also_read`, and recovers what is there.
     ///
     /// When it returns, what was not durable is durably gone, and [`Recovered::replay`] gives the rest.
     /// `checkpoint` says from where on the logs are needed; without one they are needed from their start.
@@ -65,11 +67,12 @@ impl Log {
         checkpoint: Option<CheckpointEpochs>,
     ) -> Result<(Self, Recovered)> {
         options.check()?;
-        let locks = lock_folders(&*storage, &options.folders)?;
+        let locks = lock_folders(&*storage, &options)?;
+        let folders = options.all_folders();
+        let rosters = roster::read_all(&*storage, &folders)?;
         let checkpoint = CheckpointEpochs::or_none(checkpoint);
-        let outcome = recovery::recover(&*storage, &options.folders, checkpoint, true)?;
-        report(&outcome.report);
-        let recovered = Recovered::new(&outcome);
+        let recover = if options.give_up { recovery::give_up } else { recovery::recover };
+        let outcome = recover(&*storage, (&folders, &rosters), checkpoint)?;
         let database = outcome.database.or(options.database).unwrap_or_else(random_id);
         if options.database.is_some_and(|wanted| wanted != database) {
             return Err(LogError::BadOption {
@@ -77,11 +80,19 @@ impl Log {
                 why: "the logs in the folders are of another database; name its own folders".into(),
             });
         }
+        // From here on things are changed.
+        let rosters = Rosters::settle(storage.clone(), &folders, rosters, database, &outcome.plan.kept())?;
+        outcome.plan.carry_out(&*storage)?;
+        report(&outcome.report);
+        let recovered = Recovered::new(&outcome);
+        let logs = &outcome.plan.logs;
         let first_epoch = outcome.last_epoch.max(checkpoint.end) + 1;
-        let shared = Arc::new(share(storage, &options, database, first_epoch, &outcome.logs));
-        let old = outcome.logs.iter().map(old_segments).collect();
+        let rosters = Arc::new(rosters);
+        let shared = Arc::new(share((storage, rosters.clone()), &options, database, first_epoch, logs));
+        let old = logs.iter().map(old_segments).collect();
         let log = Self {
             shared,
+            rosters,
             options,
             database,
             old: Mutex::new(old),
@@ -202,12 +213,12 @@ impl Log {
     /// # Errors
     /// A failed file operation; what was not removed stays until the next call.
     pub fn release_before(&self, epoch: u64) -> Result<usize> {
-        let storage = &*self.shared.storage;
+        let (storage, rosters) = (&*self.shared.storage, &*self.rosters);
         let mut released = 0;
         let mut failed = None;
         for old in lock(&self.old).iter_mut() {
             let keep = old.iter().position(|segment| segment.last_epoch >= epoch).unwrap_or(old.len());
-            let (removed, mut left, error) = remove_segments(storage, old.drain(..keep).collect());
+            let (removed, mut left, error) = remove_segments(storage, rosters, old.drain(..keep).collect());
             released += removed;
             failed = failed.or(error);
             left.append(old);
@@ -215,7 +226,7 @@ impl Log {
         }
         for writer in &self.shared.writers {
             let segments = writer.file().take_released(epoch);
-            let (removed, left, error) = remove_segments(storage, segments);
+            let (removed, left, error) = remove_segments(storage, rosters, segments);
             released += removed;
             failed = failed.or(error);
             writer.file().put_back(left);
@@ -296,22 +307,17 @@ fn report(report: &crate::RecoveryReport) {
     }
 }
 
-/// Creates and locks the folders.
-fn lock_folders(storage: &dyn Storage, folders: &[PathBuf]) -> Result<Vec<Box<dyn StorageLock>>> {
+/// Creates the folders that get segments, and locks all.
+fn lock_folders(storage: &dyn Storage, options: &LogOptions) -> Result<Vec<Box<dyn StorageLock>>> {
+    options.folders.iter().try_for_each(|folder| roster::create_folder(storage, folder))?;
     let lock_folder = |folder: &PathBuf| {
-        storage.create_dir_all(folder).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
-                LogError::NotAFolder { path: folder.clone() }
-            }
-            _ => LogError::io("create the folder", folder, &error),
-        })?;
         let path = folder.join("log.lock");
         storage.lock(&path).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => LogError::Locked { path: folder.clone() },
             _ => LogError::io("lock", &path, &error),
         })
     };
-    folders.iter().map(lock_folder).collect()
+    options.all_folders().iter().map(lock_folder).collect()
 }
 
 fn old_segments(log: &KeptLog) -> Vec<ClosedSegment> {
@@ -327,7 +333,7 @@ fn old_segments(log: &KeptLog) -> Vec<ClosedSegment> {
 
 /// Buffers, files and the maker for the logs of this run, each going on where its predecessor of that number ended.
 fn share(
-    storage: Arc<dyn Storage>,
+    (storage, rosters): (Arc<dyn Storage>, Arc<Rosters>),
     options: &LogOptions,
     database: [u8; 16],
     first_epoch: u64,
@@ -338,7 +344,7 @@ fn share(
     let mut orders = Vec::with_capacity(logs);
     let mut writers = Vec::with_capacity(logs);
     for log in 0..logs {
-        let seed = random_word() as u32;
+        let seed = random::word() as u32;
         let before = kept.iter().find(|kept| kept.log as usize == log);
         let (link, last_number) = before.map_or((Link::default(), 0), |kept| (kept.link, kept.last_number));
         let dir: &Path = &options.folders[log % options.folders.len()];
@@ -347,20 +353,8 @@ fn share(
         writers.push(LogWriter::new(buffer, LogFile::new(log, seed, link)));
     }
     let zeroed = options.durability == Durability::Sync;
-    let maker = Maker::new(storage.clone(), database, options.segment_bytes, zeroed, durable, orders);
+    let maker =
+        Maker::new((storage.clone(), rosters), database, options.segment_bytes, zeroed, durable, orders);
     let gate = EpochGate::new(options.logs, first_epoch);
     Shared::new(storage, options.durability, gate, writers.into(), maker)
-}
-
-fn random_id() -> [u8; 16] {
-    let mut id = [0; 16];
-    id[..8].copy_from_slice(&random_word().to_le_bytes());
-    id[8..].copy_from_slice(&random_word().to_le_bytes());
-    id
-}
-
-/// A number that differs from run to run; the standard library seeds its hash maps by the system's random source.
-fn random_word() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

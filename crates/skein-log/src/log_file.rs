@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::maker::Maker;
 use crate::record::{Link, Mark, Participant, Position};
+use crate::roster::Rosters;
 use crate::segment::SEGMENT_HEADER;
 use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result};
@@ -231,11 +232,17 @@ impl Part {
     }
 }
 
-/// Removes released segments, oldest first; returns those that are left, with the error.
+/// Removes released segments, oldest first, from the rosters and then from disk; returns those that are left, with the
+/// error.
 pub fn remove_segments(
     storage: &dyn Storage,
+    rosters: &Rosters,
     segments: Vec<ClosedSegment>,
 ) -> (usize, Vec<ClosedSegment>, Option<LogError>) {
+    let paths: Vec<&Path> = segments.iter().map(|segment| segment.path.as_path()).collect();
+    if let Err(error) = rosters.strike(&paths) {
+        return (0, segments, Some(error));
+    }
     let mut removed = 0;
     let mut rest = segments.into_iter();
     while let Some(segment) = rest.next() {

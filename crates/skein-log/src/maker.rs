@@ -4,11 +4,12 @@
 //! wait for. Only when a log fills its segment faster than the maker makes the next does a writer wait here.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
 use skein_sync::atomic::{AtomicU64, Ordering};
 
+use crate::roster::Rosters;
 use crate::segment::{self, NewSegment, SegmentHeader};
 use crate::storage::Storage;
 use crate::sync::{lock, wait};
@@ -43,6 +44,7 @@ struct State {
 #[derive(Debug)]
 pub struct Maker {
     storage: Arc<dyn Storage>,
+    rosters: Arc<Rosters>,
     database: [u8; 16],
     segment_bytes: u64,
     zeroed: bool,
@@ -55,7 +57,7 @@ pub struct Maker {
 impl Maker {
     /// A maker that has yet to be [`run`](Self::run).
     pub fn new(
-        storage: Arc<dyn Storage>,
+        (storage, rosters): (Arc<dyn Storage>, Arc<Rosters>),
         database: [u8; 16],
         segment_bytes: u64,
         zeroed: bool,
@@ -66,6 +68,7 @@ impl Maker {
         let places = orders.into_iter().map(|order| Place { order, capacity: 0, ready: None }).collect();
         Self {
             storage,
+            rosters,
             database,
             segment_bytes,
             zeroed,
@@ -125,6 +128,8 @@ impl Maker {
             let (dir, capacity) = (place.order.dir.clone(), place.capacity);
             drop(state);
             let made = segment::make(&*self.storage, &dir, &header, capacity, self.zeroed);
+            // On the roster before anybody writes to it.
+            let made = made.and_then(|segment| self.rosters.enter(&segment.path).map(|()| segment));
             state = lock(&self.state);
             state.places[log].ready = Some(made);
             self.changed.notify_all();
@@ -139,10 +144,14 @@ impl Maker {
 
     /// Removes the segments that were made and not used. After the thread has ended.
     pub fn remove_unused(&self) {
-        for place in &mut lock(&self.state).places {
-            if let Some(Ok(segment)) = place.ready.take() {
-                // Left behind, it is empty, and the next opening removes it.
-                let _ = self.storage.remove(&segment.path);
+        let mut state = lock(&self.state);
+        let ready = state.places.iter_mut().filter_map(|place| place.ready.take()?.ok());
+        let unused: Vec<NewSegment> = ready.collect();
+        let paths: Vec<&Path> = unused.iter().map(|segment| segment.path.as_path()).collect();
+        // Left behind, they are empty, and the next opening removes them.
+        if self.rosters.strike(&paths).is_ok() {
+            for path in paths {
+                let _ = self.storage.remove(path);
             }
         }
     }

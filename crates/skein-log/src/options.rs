@@ -31,6 +31,11 @@ pub struct CheckpointEpochs {
 pub struct LogOptions {
     /// Folders for the logs, in turn, so that they may lie on several devices. They are created if need be.
     pub folders: Vec<PathBuf>,
+    /// Folders of earlier runs that are read, and get no new segments; none by default.
+    pub also_read: Vec<PathBuf>,
+    /// Drops whatever the logs hold, as if the checkpoint were all there is; false by default. For logs of which a part
+    /// was lost.
+    pub give_up: bool,
     /// How many logs to write: one per worker. May differ from one run to the next; at most 1,024.
     pub logs: usize,
     /// What an acknowledged write promises. May differ from one run to the next.
@@ -60,6 +65,8 @@ impl LogOptions {
     pub fn new(folders: Vec<PathBuf>) -> Self {
         Self {
             folders,
+            also_read: Vec::new(),
+            give_up: false,
             logs: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             durability: Durability::default(),
             segment_bytes: 64 << 20,
@@ -67,6 +74,11 @@ impl LogOptions {
             buffer_bytes: 8 << 20,
             database: None,
         }
+    }
+
+    /// All folders that are read.
+    pub(crate) fn all_folders(&self) -> Vec<PathBuf> {
+        [&self.folders[..], &self.also_read].concat()
     }
 
     /// Says what cannot work; [`Log::open`](crate::Log::open) asks before it touches anything.

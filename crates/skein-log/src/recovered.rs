@@ -10,7 +10,7 @@ use crate::recovery::reader::RecordReader;
 use crate::recovery::{self, Kept, Outcome};
 use crate::storage::Storage;
 use crate::sync::lock;
-use crate::{CheckpointEpochs, LogError, Result};
+use crate::{CheckpointEpochs, LogError, Result, roster};
 
 /// A torn tail that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,12 +80,17 @@ impl Recovered {
         folders: &[PathBuf],
         checkpoint: Option<CheckpointEpochs>,
     ) -> Result<Self> {
-        Ok(Self::new(&recovery::recover(storage, folders, CheckpointEpochs::or_none(checkpoint), false)?))
+        let rosters = roster::read_all(storage, folders)?;
+        Ok(Self::new(&recovery::recover(
+            storage,
+            (folders, &rosters),
+            CheckpointEpochs::or_none(checkpoint),
+        )?))
     }
 
     pub(crate) fn new(outcome: &Outcome) -> Self {
         Self {
-            kept: outcome.logs.iter().flat_map(|log| log.segments.iter().cloned()).collect(),
+            kept: outcome.plan.logs.iter().flat_map(|log| log.segments.iter().cloned()).collect(),
             database: outcome.database,
             report: outcome.report.clone(),
         }

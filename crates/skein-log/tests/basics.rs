@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use skein_log::storage::OsStorage;
 use skein_log::storage::sim::SimStorage;
-use skein_log::{Durability, Log, LogError, LogOptions};
+use skein_log::{Durability, Log, LogError, LogOptions, Recovered};
 
 #[test]
 fn a_clean_close_loses_nothing_and_leaves_no_reserve() {
@@ -162,18 +162,73 @@ fn missing_segments_are_noticed() {
     log.close().unwrap();
     let files = segment_files(&sim);
     assert!(files.len() > 2);
-    let (first, middle) = (files[0].clone(), files[1].clone());
     let storage: Arc<dyn skein_log::storage::Storage> = Arc::new(sim.clone());
-    storage.remove(&first).unwrap();
-    let opened = Log::open(storage.clone(), options(1), None);
-    assert!(
-        matches!(&opened, Err(LogError::Damaged { path, .. }) if *path == first),
-        "the first of them: {opened:?}"
-    );
-    storage.remove(&middle).unwrap();
-    assert!(Log::open(storage.clone(), options(1), None).is_err());
-    let (log, _) = Log::open(storage, options(1), Some(covered(begin, begin - 1))).unwrap();
+    let refused = |covered, gone: &std::path::Path| {
+        let opened = Log::open(storage.clone(), options(1), covered);
+        assert!(matches!(&opened, Err(LogError::Damaged { path, .. }) if *path == gone), "{opened:?}");
+    };
+    storage.remove(&files[0]).unwrap();
+    refused(None, &files[0]);
+    // Also if a checkpoint covers it: what a checkpoint lets go is struck off the roster first.
+    refused(Some(covered(begin, begin - 1)), &files[0]);
+    for gone in &files[1..] {
+        storage.remove(gone).unwrap();
+    }
+    refused(None, &files[0]);
+}
+
+/// A roster is needed with its segments: damage to it is found, and a segment that it does not name is what a crash left.
+#[test]
+fn rosters_are_checked_and_follow_the_segments() {
+    let sim = SimStorage::new();
+    let storage: Arc<dyn skein_log::storage::Storage> = Arc::new(sim.clone());
+    let folder = std::path::Path::new(FOLDER);
+    let roster = folder.join("log.roster");
+    let (log, _) = open(&sim, 2).unwrap();
+    run(&log, 0, 60, &mut Written::default()).unwrap();
+    let begin = log.commit().unwrap() + 1;
+    put(&log, 0, 61, 20).unwrap();
+    let named = |sim: &SimStorage| (sim.contents(&roster).len() - 48) / 16;
+    assert!(named(&sim) >= segment_files(&sim).len() - 1);
     log.close().unwrap();
+    assert_eq!(named(&sim), segment_files(&sim).len());
+    for offset in (0..sim.contents(&roster).len() as u64).step_by(5) {
+        sim.damage(&roster, offset, &[0x40]);
+        let opened = Log::open(storage.clone(), options(2), None);
+        assert!(
+            matches!(&opened, Err(LogError::Damaged { path, .. } | LogError::UnknownFormat { path, .. }) if *path == roster),
+            "byte {offset}: {opened:?}"
+        );
+        sim.damage(&roster, offset, &[0x40]);
+    }
+    let (log, _) = Log::open(storage.clone(), options(2), Some(covered(begin, begin - 1))).unwrap();
+    log.release_before(begin).unwrap();
+    log.close().unwrap();
+    assert_eq!(named(&sim), segment_files(&sim).len());
+    let found = Recovered::inspect(&sim, &[folder.into()], Some(covered(begin, begin - 1))).unwrap();
+    assert_eq!(found.replay(1, begin, |_, _| Ok(())).unwrap().records, 1);
+}
+
+/// Giving up drops all, in all folders, and goes on above all numbers and epochs of before.
+#[test]
+fn logs_that_are_given_up_are_empty_and_go_on() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 2).unwrap();
+    run(&log, 0, 60, &mut Written::default()).unwrap();
+    let last = log.close().unwrap();
+    let before = segment_files(&sim);
+    let storage: Arc<dyn skein_log::storage::Storage> = Arc::new(sim.clone());
+    storage.remove(&before[1]).unwrap();
+    assert!(open(&sim, 2).is_err());
+    let mut giving_up = options(2);
+    giving_up.give_up = true;
+    let (log, recovered) = Log::open(storage, giving_up, Some(covered(3, 5))).unwrap();
+    assert_eq!(numbers(&recovered), []);
+    assert!(log.epoch() > last);
+    put(&log, 0, 1, 10).unwrap();
+    log.close().unwrap();
+    assert!(segment_files(&sim).iter().all(|path| !before.contains(path)));
+    assert_eq!(inspect(&sim).unwrap(), [1]);
 }
 
 #[test]

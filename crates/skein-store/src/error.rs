@@ -113,6 +113,15 @@ pub enum Error {
         /// What is wrong there.
         what: String,
     },
+    /// A log folder that the store needs is not there, or not the one that it was.
+    #[error(
+        "the log folder {path} is missing (it has no file log.roster of this store): mount its disk, or name it at its new place as \
+         a log folder; if it is lost for good, giving it up (--give-up-log-dir) goes back to the newest checkpoint"
+    )]
+    LogFolderMissing {
+        /// The log folder, as the data folder's identity names it.
+        path: PathBuf,
+    },
     /// A log folder belongs to another store.
     #[error("{path} holds the logs of another store (id {found}, this one is {id}); name another folder")]
     Foreign {

@@ -6,9 +6,12 @@ use skein_log::storage::Storage;
 use skein_log::{Recovered, RecoveryReport as LogReport};
 
 use crate::checkpoint::{self, load, manifest::Manifest};
+use crate::folder::absolute;
+use crate::identity::Identity;
+use crate::log_folders;
 use crate::record::{self, Effect, Record};
 use crate::row::Rows;
-use crate::{Error, Result, folder};
+use crate::{Error, Result};
 
 /// A checkpoint in a data folder.
 #[derive(Debug, Clone)]
@@ -36,21 +39,22 @@ pub struct Inspection {
     pub log_folders: Vec<PathBuf>,
     /// Its checkpoints, newest first.
     pub checkpoints: Vec<CheckpointFound>,
-    /// What opening the logs would find and keep; `None` if they are damaged.
+    /// What opening the logs would find and keep; `None` if they are damaged, or a log folder is missing.
     pub logs: Option<LogReport>,
     /// Records that opening would replay.
     pub log_records: u64,
-    /// What is damaged; nothing, if the store would open.
+    /// What is damaged or missing; nothing, if the store would open.
     pub damage: Vec<Error>,
 }
 
-/// Reads all of a data folder, checks every checksum, and says what is there. Nobody may write to it meanwhile.
+/// Reads all of a data folder, checks every checksum, and says what is there. Nobody may write to it meanwhile. Whether its
+/// log folders were named when it was opened makes no difference: the data folder knows them.
 ///
 /// # Errors
 /// There is no store in the folder, or a file cannot be read. Damage is not an error here, it is in the answer.
 pub fn inspect(path: impl AsRef<Path>, storage: &dyn Storage) -> Result<Inspection> {
-    let path = path.as_ref();
-    let identity = folder::read_identity(storage, path)?.ok_or_else(|| {
+    let path = &absolute(path.as_ref())?;
+    let identity = Identity::read(storage, path)?.ok_or_else(|| {
         Error::io(
             "find a store in",
             path,
@@ -59,13 +63,29 @@ pub fn inspect(path: impl AsRef<Path>, storage: &dyn Storage) -> Result<Inspecti
     })?;
     let mut found = Inspection {
         store_id: identity.id.to_string(),
-        log_folders: identity.log_folders.iter().map(|folder| path.join(folder)).collect(),
+        log_folders: identity.log_folders.iter().map(|folder| folder.path.clone()).collect(),
         checkpoints: Vec::new(),
         logs: None,
         log_records: 0,
         damage: Vec::new(),
     };
-    let mut newest = None;
+    let newest = checkpoints(storage, path, &identity, &mut found)?;
+    match log_folders::missing(storage, &identity) {
+        Ok(missing) if missing.is_empty() => logs(storage, newest.as_ref(), &mut found),
+        // What the others hold is no damage, and not all there is.
+        Ok(missing) => found.damage.extend(missing.into_iter().map(|(_, error)| error)),
+        Err(error) => found.damage.push(error),
+    }
+    Ok(found)
+}
+
+/// Looks at the checkpoints; returns the newest one that counts, if it could be read.
+fn checkpoints(
+    storage: &dyn Storage,
+    path: &Path,
+    identity: &Identity,
+    found: &mut Inspection,
+) -> Result<Option<Manifest>> {
     for (begin, folder) in checkpoint::folders(storage, path)? {
         let mut checkpoint = CheckpointFound {
             folder: folder.clone(),
@@ -74,33 +94,39 @@ pub fn inspect(path: impl AsRef<Path>, storage: &dyn Storage) -> Result<Inspecti
             rows: 0,
             bytes: 0,
         };
-        match Manifest::read(storage, &folder) {
-            Ok(None) => {}
-            Ok(Some(manifest)) => {
-                (checkpoint.rows, checkpoint.bytes) = (manifest.rows(), manifest.bytes());
-                checkpoint.end_epoch = Some(manifest.end);
-                if newest.is_none() {
-                    found.damage.extend(load::verify(storage, &manifest, &folder).err());
-                    newest = Some(manifest);
-                }
-            }
-            Err(error) => found.damage.push(error),
+        // One that does not hold is in the answer below, as opening finds it.
+        if let Ok(Some(manifest)) = Manifest::read(storage, &folder) {
+            (checkpoint.rows, checkpoint.bytes) = (manifest.rows(), manifest.bytes());
+            checkpoint.end_epoch = Some(manifest.end);
         }
         found.checkpoints.push(checkpoint);
     }
-    match Recovered::inspect(storage, &found.log_folders, newest.as_ref().map(Manifest::epochs)) {
-        Ok(recovered) => {
-            found.logs = Some(recovered.report().clone());
-            let rows = Rows::new();
-            let begin = newest.as_ref().map_or(0, |manifest| manifest.begin);
-            match recovered.replay(1, begin, |_, record| check_payload(&rows, record.payload)) {
-                Ok(replayed) => found.log_records = replayed.records,
-                Err(error) => found.damage.push(error.into()),
-            }
+    match Manifest::newest(storage, path, (identity.id, identity.checkpoint)) {
+        Ok(Some((manifest, folder))) => {
+            found.damage.extend(load::verify(storage, &manifest, &folder).err());
+            Ok(Some(manifest))
         }
+        Ok(None) => Ok(None),
+        Err(error) => {
+            found.damage.push(error);
+            Ok(None)
+        }
+    }
+}
+
+/// Looks at the logs.
+fn logs(storage: &dyn Storage, newest: Option<&Manifest>, found: &mut Inspection) {
+    let replayed = Recovered::inspect(storage, &found.log_folders, newest.map(Manifest::epochs));
+    let replayed = replayed.and_then(|recovered| {
+        found.logs = Some(recovered.report().clone());
+        let rows = Rows::new();
+        let begin = newest.map_or(0, |manifest| manifest.begin);
+        recovered.replay(1, begin, |_, record| check_payload(&rows, record.payload))
+    });
+    match replayed {
+        Ok(replayed) => found.log_records = replayed.records,
         Err(error) => found.damage.push(error.into()),
     }
-    Ok(found)
 }
 
 fn check_payload(rows: &Rows, payload: &[u8]) -> std::result::Result<(), String> {

@@ -77,8 +77,18 @@ pub struct StoreOptions {
     pub index: IndexKind,
     /// Logs, one per worker; by default one per core. Sessions take them in turn.
     pub logs: usize,
-    /// Folders for the logs, in turn, so that they may lie on several devices; by default the data folder.
+    /// Folders for new log segments, in turn, so that they may lie on several devices. None, the default, for those of
+    /// the last run, and at first the folder `log` in the data folder. A relative path is taken from the current folder of
+    /// the process, and remembered in full.
+    ///
+    /// The store remembers its log folders: all are read, named here or not, and one that is missing is an error. A
+    /// folder that was moved is named here at its new place. To remove one, open without it (but with others), write a
+    /// checkpoint, and open once more: then it is not needed.
     pub log_folders: Vec<PathBuf>,
+    /// Log folders that are lost for good; none by default. If one that the store remembers is missing and named here, the store
+    /// goes back to its newest checkpoint: what all logs hold since then is dropped, because without that folder's part it
+    /// has holes. If none is missing nothing is done.
+    pub give_up_log_folders: Vec<PathBuf>,
     /// Size of a log segment; 64 MiB by default.
     pub segment_bytes: u64,
     /// A checkpoint starts when the logs have grown by this much since the last one; 1 GiB by default,
@@ -105,6 +115,7 @@ impl Default for StoreOptions {
             index: IndexKind::default(),
             logs: cores,
             log_folders: Vec::new(),
+            give_up_log_folders: Vec::new(),
             segment_bytes: 64 << 20,
             checkpoint_log_bytes: Some(1 << 30),
             checkpoint_interval: Some(Duration::from_hours(1)),

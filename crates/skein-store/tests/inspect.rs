@@ -71,7 +71,9 @@ fn what_is_no_data_folder_is_said_to_be_none() {
 #[test]
 fn damage_is_found_and_named() {
     let folder = a_store();
-    for (path, bytes) in files(folder.path()) {
+    for path in files(folder.path()).into_keys() {
+        // Opening removes what the checkpoint covers, and notes that, before it finds a part damaged.
+        let Ok(bytes) = std::fs::read(&path) else { continue };
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         // A log's last bytes may be a torn tail, which is no damage; what is reserved beyond is not looked at.
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -94,12 +96,10 @@ fn damage_is_found_and_named() {
                 other => panic!("{name}, byte {at}: {other}"),
             }
             assert!(std::fs::read(&path).unwrap() == bad, "{name} was rewritten");
-            if name != "store-id" {
-                match inspect(folder.path(), &OsStorage) {
-                    Ok(found) => assert!(!found.damage.is_empty(), "{name}, byte {at}"),
-                    Err(error) => {
-                        assert!(matches!(error, Error::Damaged { .. } | Error::UnknownFormat { .. }));
-                    }
+            match inspect(folder.path(), &OsStorage) {
+                Ok(found) => assert!(!found.damage.is_empty(), "{name}, byte {at}"),
+                Err(error) => {
+                    assert!(matches!(error, Error::Damaged { .. } | Error::UnknownFormat { .. }));
                 }
             }
             std::fs::write(&path, &bytes).unwrap();
@@ -121,7 +121,8 @@ fn a_missing_part_is_damage() {
 fn a_newer_format_is_refused() {
     let folder = a_store();
     for (path, bytes) in files(folder.path()) {
-        if bytes.len() > 12 && bytes[8..12] == 1u32.to_le_bytes() {
+        let known = u32::from_le_bytes(bytes.get(8..12).map_or([0; 4], |bytes| bytes.try_into().unwrap()));
+        if known > 0 {
             let mut newer = bytes.clone();
             newer[8] = 9;
             // Heads with a checksum over the version are made whole again, as a newer program would write them.
@@ -134,7 +135,10 @@ fn a_newer_format_is_refused() {
             }
             std::fs::write(&path, &newer).unwrap();
             let error = Store::open(folder.path(), options(Durability::Buffered)).unwrap_err();
-            assert!(matches!(&error, Error::UnknownFormat { found: 9, known: 1, .. }), "{path:?}: {error}");
+            assert!(
+                matches!(&error, Error::UnknownFormat { found: 9, known: at_most, .. } if *at_most == known),
+                "{path:?}: {error}"
+            );
             std::fs::write(&path, &bytes).unwrap();
         }
     }

@@ -5,9 +5,11 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
+use std::path::Path;
 use std::sync::Arc;
 
 use common::options;
+use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_store::{Batch, Direction, Durability, Error, Store, StoreOptions};
 
@@ -111,23 +113,39 @@ fn check(after: &Store, history: &History, context: &str) {
     );
 }
 
+/// The workload, run after run, each with its own log folders (none for those of the run before). Stops at the first
+/// error.
+fn workloads(
+    disk: &SimStorage,
+    durability: Durability,
+    runs: &[&[&str]],
+    history: &mut History,
+) -> Result<(), Error> {
+    for folders in runs {
+        let log_folders = folders.iter().map(Into::into).collect();
+        let store = Store::open(FOLDER, StoreOptions { log_folders, ..sim_options(disk, durability) })?;
+        let ran = workload(&store, history);
+        store.close()?;
+        ran?;
+        history.acknowledged = history.states.len();
+    }
+    Ok(())
+}
+
 /// Cuts the power at every operation; recovers; and at some, cuts it again at points of the recovery.
-fn cut_everywhere(durability: Durability) {
+fn cut_everywhere(durability: Durability, runs: &[&[&str]], stride: usize) {
     let disk = SimStorage::new();
-    let store = open(&disk, durability).unwrap();
-    workload(&store, &mut History::default()).unwrap();
-    store.close().unwrap();
+    workloads(&disk, durability, runs, &mut History::default()).unwrap();
     let total = disk.operations();
     let mut cuts = 0;
     // What survives a cut is drawn anew in each round.
-    for (round, at) in (0..2).flat_map(|round| (1..=total + 1).map(move |at| (round, at))) {
+    for (round, at) in
+        (0..2).flat_map(|round| (1..=total + 1).step_by(stride).map(move |at| (round, at + round)))
+    {
         let disk = SimStorage::new();
         disk.cut_power_at(at);
         let mut history = History::default();
-        if let Ok(store) = open(&disk, durability) {
-            let _ = workload(&store, &mut history);
-            let _ = store.close();
-        }
+        let _ = workloads(&disk, durability, runs, &mut history);
         history.states.push(State::new()); // nothing at all, if nothing was acknowledged
         history.states.rotate_right(1);
         history.acknowledged += usize::from(history.acknowledged > 0);
@@ -154,12 +172,71 @@ fn cut_everywhere(durability: Durability) {
 
 #[test]
 fn power_cuts_at_sync_lose_nothing_that_was_acknowledged() {
-    cut_everywhere(Durability::Sync);
+    cut_everywhere(Durability::Sync, &[&[]], 1);
 }
 
 #[test]
 fn power_cuts_at_buffered_leave_a_prefix() {
-    cut_everywhere(Durability::Buffered);
+    cut_everywhere(Durability::Buffered, &[&[]], 1);
+}
+
+/// Log folders that are made, added, left out and let go, with cuts at any point of it; what is opened afterwards, without a
+/// word about folders, has them all.
+#[test]
+fn power_cuts_while_log_folders_come_and_go() {
+    let runs: [&[&str]; 4] = [&[], &["/disk 1", "/disk 2"], &["/disk 2", "/disk 3"], &[]];
+    cut_everywhere(Durability::Sync, &runs, 9);
+    cut_everywhere(Durability::Buffered, &runs[1..], 9);
+}
+
+/// Giving up a lost folder, with cuts at any point: it is done or can be done again, and then all is as the checkpoint has it.
+#[test]
+fn power_cuts_while_a_log_folder_is_given_up() {
+    let prepare = || {
+        let disk = SimStorage::new();
+        let log_folders = vec!["/disk 1".into(), "/disk 2".into()];
+        let store = Store::open(FOLDER, StoreOptions { log_folders, ..sim_options(&disk, Durability::Sync) })
+            .unwrap();
+        store.put(b"k", b"checkpoint").unwrap();
+        store.checkpoint().unwrap();
+        let expected = state_of(&store);
+        let mut sessions = [store.session(), store.session()];
+        for i in 0..20u8 {
+            sessions[usize::from(i) % 2].write(|w| w.put(&[i], &[0; 9000])).unwrap().0.unwrap();
+        }
+        store.flush().unwrap();
+        drop(sessions);
+        store.close().unwrap();
+        let storage: &dyn Storage = &disk;
+        for entry in storage.list("/disk 2".as_ref()).unwrap() {
+            storage.remove(&Path::new("/disk 2").join(entry.name)).unwrap();
+        }
+        storage.sync_dir("/disk 2".as_ref()).unwrap();
+        (disk, expected)
+    };
+    let give_up = |disk: &SimStorage| {
+        let give_up_log_folders = vec!["/disk 2".into()];
+        Store::open(FOLDER, StoreOptions { give_up_log_folders, ..sim_options(disk, Durability::Sync) })
+    };
+    let (disk, _) = prepare();
+    let before = disk.operations();
+    drop(give_up(&disk).unwrap());
+    let total = disk.operations() - before;
+    assert!(total > 40, "{total} operations");
+    for at in 1..=total {
+        let (disk, expected) = prepare();
+        disk.cut_power_at(disk.operations() + at);
+        drop(give_up(&disk));
+        disk.reboot(at);
+        match open(&disk, Durability::Sync) {
+            Ok(store) => assert_eq!(state_of(&store), expected, "cut at {at}"),
+            Err(error) => {
+                assert!(matches!(error, Error::LogFolderMissing { .. }), "cut at {at}: {error}");
+                let store = give_up(&disk).unwrap_or_else(|error| panic!("cut at {at}: {error}"));
+                assert_eq!(state_of(&store), expected, "cut at {at}, again");
+            }
+        }
+    }
 }
 
 #[test]

@@ -4,24 +4,10 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
-use std::path::Path;
 
-use common::{LEVELS, open, options};
+use common::{LEVELS, copy, open, options};
 use proptest::prelude::*;
 use skein_store::{Batch, Direction, Durability, Error, Store};
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
 
 #[test]
 fn a_clean_close_and_a_drop_lose_nothing_at_any_level() {
@@ -220,26 +206,6 @@ fn a_file_in_the_place_of_the_folder_is_refused() {
         assert!(matches!(error, Error::NotAFolder { .. }), "{error}");
     }
     assert_eq!(std::fs::read(&file).unwrap(), b"mine");
-}
-
-#[test]
-fn another_stores_logs_and_folders_left_out_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    let with_logs = |names: &[&str]| {
-        let mut options = options(Durability::Buffered);
-        options.log_folders = names.iter().map(|name| at(name)).collect();
-        options
-    };
-    let store = Store::open(at("a"), with_logs(&["logs 1", "logs 2"])).unwrap();
-    store.put(b"k", b"v").unwrap();
-    drop(store);
-    let error = Store::open(at("b"), with_logs(&["logs 1"])).unwrap_err();
-    assert!(matches!(error, Error::Foreign { .. }), "{error}");
-    let error = Store::open(at("a"), with_logs(&["logs 1"])).unwrap_err();
-    assert!(matches!(error, Error::BadOption { name: "log_folders", .. }), "{error}");
-    let store = Store::open(at("a"), with_logs(&["logs 1", "logs 2"])).unwrap();
-    assert!(store.get(b"k").unwrap().is_some());
 }
 
 /// What a step of the property test does.

@@ -28,6 +28,7 @@ Examples:
   skein dump --from 127.0.0.1:6380 --prefix bin/   keys and values, in order
   skein check ./skein-data                         read a data folder, change nothing
   skein probe                                      measure this machine's memory
+  skein bench run scan-100                         measure the indexes, and their rivals
 ";
 
 /// SkeinDB: a durable, ordered key-value store that any Redis client can use.
@@ -49,6 +50,7 @@ enum Command {
     Check(commands::check::Args),
     Stats(commands::stats::Args),
     Probe(commands::probe::Args),
+    Bench(commands::bench::Args),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(args),
         Command::Stats(args) => commands::stats::run(args),
         Command::Probe(args) => commands::probe::run(args),
+        Command::Bench(args) => commands::bench::run(args),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -3,39 +3,44 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How often the bar is brought up to date, at most.
 const STEP: Duration = Duration::from_millis(100);
+
+/// What the bar shows of an input of known size.
+const KNOWN: &str = "{bar:30} {percent}% · {msg} · {binary_bytes_per_sec} · {eta} left";
+
+/// And of one that ends when it ends.
+const UNKNOWN: &str = "{spinner} {binary_bytes} · {msg} · {binary_bytes_per_sec}";
 
 /// Progress through an input of known or unknown size.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
     started: Instant,
-    shown: Instant,
+    shown: Option<Instant>,
 }
 
 impl Progress {
     /// Starts a bar; `bytes` is the size of the input, if it is known.
     pub fn start(bytes: Option<u64>, quiet: bool) -> Self {
-        let bar = match (quiet, bytes) {
-            (true, _) => ProgressBar::hidden(),
-            (false, Some(bytes)) => ProgressBar::new(bytes)
-                .with_style(style("{bar:30} {percent}% · {msg} · {binary_bytes_per_sec} · {eta} left")),
-            (false, None) => ProgressBar::new_spinner()
-                .with_style(style("{spinner} {binary_bytes} · {msg} · {binary_bytes_per_sec}")),
-        };
-        let started = Instant::now();
-        Self { bar, started, shown: started }
+        // Hidden, too, where standard error is no terminal.
+        Self::on(if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }, bytes)
+    }
+
+    fn on(target: ProgressDrawTarget, bytes: Option<u64>) -> Self {
+        let template = if bytes.is_some() { KNOWN } else { UNKNOWN };
+        let bar = ProgressBar::with_draw_target(bytes, target).with_style(style(template));
+        Self { bar, started: Instant::now(), shown: None }
     }
 
     /// `bytes` of the input and `records` are done.
     pub fn update(&mut self, bytes: u64, records: u64) {
-        if self.shown.elapsed() < STEP {
+        if self.shown.is_some_and(|shown| shown.elapsed() < STEP) {
             return;
         }
-        self.shown = Instant::now();
+        self.shown = Some(Instant::now());
         self.bar.set_position(bytes);
         self.bar.set_message(format!(
             "{} records, {}",
@@ -119,7 +124,91 @@ fn style(template: &str) -> ProgressStyle {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::TermLike;
+
     use super::*;
+
+    /// A terminal that keeps what was written to it.
+    #[derive(Debug, Clone, Default)]
+    struct Screen(Arc<Mutex<String>>);
+
+    impl Screen {
+        fn text(&self) -> String {
+            self.0.lock().expect("no test panicked").clone()
+        }
+    }
+
+    impl TermLike for Screen {
+        fn width(&self) -> u16 {
+            120
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().expect("no test panicked").push_str(text);
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What a terminal shows when half of a thousand bytes and 20 records are done.
+    fn half_way(bytes: Option<u64>) -> String {
+        let screen = Screen::default();
+        let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
+        let mut progress = Progress::on(target, bytes);
+        progress.update(500, 20);
+        progress.bar.force_draw();
+        let shown = screen.text();
+        progress.finish();
+        shown
+    }
+
+    #[test]
+    fn the_bar_shows_how_far_how_fast_and_how_long() {
+        let known = half_way(Some(1000));
+        for part in ["50%", "20 records, ", "/s ·", "B/s ·", " left"] {
+            assert!(known.contains(part), "{part:?} is not in {known:?}");
+        }
+        let unknown = half_way(None);
+        for part in ["500 B ·", "20 records, ", "/s ·", "B/s"] {
+            assert!(unknown.contains(part), "{part:?} is not in {unknown:?}");
+        }
+        assert!(!unknown.contains('%') && !unknown.contains("left"), "{unknown:?}");
+    }
+
+    #[test]
+    fn a_quiet_bar_shows_nothing() {
+        assert!(Progress::start(Some(1000), true).bar.is_hidden());
+    }
 
     #[test]
     fn counts_have_their_plural() {

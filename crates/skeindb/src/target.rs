@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use skein_store::{Durability, Store, StoreOptions};
+use skein_store::{Durability, Error, Store, StoreOptions};
 use skeindb::client::{Client, Reply};
 
 use crate::exit::{Exit, Failure};
@@ -79,17 +79,41 @@ pub fn open(folder: &Path, options: StoreOptions) -> Result<Store, Failure> {
             file.display()
         );
     }
+    for folder in &store.recovery().log_folders_given_up {
+        eprintln!("skein: {}: given up; the data is as the newest checkpoint has it", folder.display());
+    }
     Ok(store)
 }
 
+/// What the libraries call their options, and what the commands do.
+const NAMES: &[(&str, &str)] = &[
+    ("log_folders", "--log-dir"),
+    ("give_up_log_folders", "--give-up-log-dir"),
+    ("segment_bytes", "--log-segment-size"),
+    ("limits.key_bytes", "--max-key"),
+    ("limits.value_bytes", "--max-value"),
+    ("clients_max", "--max-clients"),
+    ("request_bytes_max", "--max-request"),
+    ("arg_bytes_max", "--max-argument"),
+    ("args_max", "--max-arguments"),
+    ("pipeline_max", "--max-pipeline"),
+    ("output_bytes_max", "--max-output"),
+    ("reply_bytes_max", "--max-reply"),
+    ("scan_cursors_max", "--max-scan-cursors"),
+];
+
+/// An option's name on the command line.
+pub fn flag(name: &'static str) -> &'static str {
+    NAMES.iter().find(|(known, _)| *known == name).map_or(name, |(_, flag)| flag)
+}
+
 /// A store's error as a command's.
-pub fn store_failure(error: &skein_store::Error) -> Failure {
-    let exit = match error {
-        skein_store::Error::Damaged { .. } => Exit::Damage,
-        skein_store::Error::BadOption { .. } => Exit::Usage,
-        _ => Exit::Failed,
-    };
-    Failure { exit, message: error.to_string() }
+pub fn store_failure(error: &Error) -> Failure {
+    match error {
+        Error::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
+        Error::BadOption { name, why } => Failure::usage(format!("{}: {why}", flag(name))),
+        _ => Failure::new(error.to_string()),
+    }
 }
 
 /// `--durability`.

@@ -106,7 +106,8 @@ fn link_of(segment: &Segment) -> Result<Option<Link>> {
         .and_then(|found| Link::parse(found.payload)))
 }
 
-fn scan_all(segments: &[Arc<Segment>], begin: u64) -> Result<Vec<Scanned>> {
+/// Reads segments through, in parallel.
+pub fn scan_all(segments: &[Arc<Segment>], begin: u64) -> Result<Vec<Scanned>> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<Result<Scanned>>>> = Mutex::new(segments.iter().map(|_| None).collect());
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::Folders;
 use crate::segment::{self, BadHeader, FORMAT_VERSION, SEGMENT_HEADER, SegmentHeader};
 use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result};
@@ -16,6 +17,8 @@ pub struct Segment {
     pub path: PathBuf,
     pub header: SegmentHeader,
     pub len: u64,
+    /// Whether its folder's roster names it, if there is a roster.
+    listed: bool,
     storage: Arc<dyn Storage>,
 }
 
@@ -32,30 +35,55 @@ impl Segment {
 pub struct Segments {
     /// By log, in the order of their numbers.
     pub found: BTreeMap<u32, Vec<Arc<Segment>>>,
-    /// Files that were cut off while they were made: nothing was ever in them.
-    pub unfinished: Vec<PathBuf>,
+    /// Files that were cut off while they were made, or whose removal was: nothing in them is needed.
+    pub leftovers: Vec<PathBuf>,
+}
+
+impl Segments {
+    /// Whether a segment is there, with a header.
+    pub fn holds(&self, log: u32, number: u64) -> bool {
+        let of_log = self.found.get(&log).into_iter().flatten();
+        of_log.into_iter().any(|segment| segment.header.number == number)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.found.values().map(Vec::len).sum()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<Arc<Segment>> {
+        self.found.values().flatten().cloned().collect()
+    }
 }
 
 /// Lists the folders and reads the headers of all segments.
-pub fn find(storage: &dyn Storage, folders: &[PathBuf]) -> Result<Segments> {
+pub fn find(storage: &dyn Storage, folders: Folders<'_>) -> Result<Segments> {
     let mut segments = Segments::default();
     let storage = storage.share();
-    for folder in folders {
+    for (folder, roster) in folders.0.iter().zip(folders.1) {
         let entries = storage.list(folder).map_err(|error| LogError::io("list", folder, &error))?;
         for entry in entries {
             if let (Some(name), false) = (segment::parse_name(&entry.name), entry.is_dir) {
-                add(&storage, &folder.join(&entry.name), name, &mut segments)?;
+                let listed = roster.as_ref().is_none_or(|roster| roster.names(name));
+                add(&storage, &folder.join(&entry.name), (name, listed), &mut segments)?;
             }
         }
     }
     for log in segments.found.values_mut() {
         log.sort_by_key(|segment| segment.header.number);
+        segments.leftovers.extend(take_doubles(log));
     }
     check_alike(&segments)?;
     Ok(segments)
 }
 
-fn add(storage: &Arc<dyn Storage>, path: &Path, name: (u32, u64), segments: &mut Segments) -> Result<()> {
+fn add(
+    storage: &Arc<dyn Storage>,
+    path: &Path,
+    (name, listed): ((u32, u64), bool),
+    segments: &mut Segments,
+) -> Result<()> {
     let read_error = |error: io::Error| LogError::io("read the log segment", path, &error);
     let damaged = |offset, what: &str| LogError::Damaged { path: path.into(), offset, what: what.into() };
     let file = storage.open(path, false).map_err(read_error)?;
@@ -65,14 +93,14 @@ fn add(storage: &Arc<dyn Storage>, path: &Path, name: (u32, u64), segments: &mut
     file.read_at(&mut head, 0).map_err(read_error)?;
     match SegmentHeader::parse(&head) {
         Ok(header) if (header.log, header.number) == name => {
-            let segment = Segment { path: path.into(), header, len, storage: storage.clone() };
+            let segment = Segment { path: path.into(), header, len, listed, storage: storage.clone() };
             segments.found.entry(name.0).or_default().push(Arc::new(segment));
             Ok(())
         }
         Ok(_) => Err(damaged(0, "the segment's name does not fit its header")),
         Err(BadHeader::Blank) => match first_content(&*file, len).map_err(read_error)? {
             None => {
-                segments.unfinished.push(path.into());
+                segments.leftovers.push(path.into());
                 Ok(())
             }
             Some(_) => Err(damaged(0, "the segment's header is gone, but not what follows it")),
@@ -99,6 +127,15 @@ fn first_content(file: &dyn StorageFile, len: u64) -> io::Result<Option<u64>> {
         at += read as u64;
     }
     Ok(None)
+}
+
+/// Takes out what lies in two folders and only one roster names: a segment that was removed, and came back in a power cut
+/// after its number was used again in another folder.
+fn take_doubles(log: &mut Vec<Arc<Segment>>) -> Vec<PathBuf> {
+    let pairs = log.windows(2).filter(|pair| pair[0].header.number == pair[1].header.number);
+    let doubled: Vec<u64> = pairs.map(|pair| pair[0].header.number).collect();
+    let double = |segment: &mut Arc<Segment>| !segment.listed && doubled.contains(&segment.header.number);
+    log.extract_if(.., double).map(|segment| segment.path.clone()).collect()
 }
 
 /// All segments are of one database, and each is there once.

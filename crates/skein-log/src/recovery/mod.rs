@@ -7,7 +7,8 @@
 //!            the stop
 //! ```
 //!
-//! Nothing is changed before everything was read and judged: an error leaves the folders as they were.
+//! Nothing is changed before everything was read and judged, and the rosters say what is kept: an error leaves the
+//! folders as they were.
 
 mod chain;
 mod decide;
@@ -20,8 +21,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use find::Segment;
+pub use void::Plan;
 
 use crate::record::Link;
+use crate::roster::{self, Roster};
 use crate::storage::Storage;
 use crate::{CheckpointEpochs, RecoveryReport, Result};
 
@@ -50,42 +53,64 @@ pub struct KeptLog {
 /// What recovery found.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    pub logs: Vec<KeptLog>,
-    /// The database id that the segments carry, if there are any.
+    /// What is kept, and what is to be done for that; nothing of it was done yet.
+    pub plan: Plan,
+    /// The database id that the segments or the rosters carry, if there are any.
     pub database: Option<[u8; 16]>,
     /// The greatest epoch seen, durable or not.
     pub last_epoch: u64,
     pub report: RecoveryReport,
 }
 
-/// Reads the folders and, with `repair`, durably voids what is not durable.
+/// Log folders, and for each its roster if it has one.
+pub type Folders<'a> = (&'a [PathBuf], &'a [Option<Roster>]);
+
+/// Reads the folders and plans how to void, durably, what is not durable. Changes nothing.
 ///
 /// # Errors
-/// A failed file operation; or an unknown format or damage, and then nothing was changed.
-pub fn recover(
-    storage: &dyn Storage,
-    folders: &[PathBuf],
-    checkpoint: CheckpointEpochs,
-    repair: bool,
-) -> Result<Outcome> {
+/// A failed file operation, an unknown format, damage.
+pub fn recover(storage: &dyn Storage, folders: Folders<'_>, checkpoint: CheckpointEpochs) -> Result<Outcome> {
     let segments = find::find(storage, folders)?;
-    let database = segments.found.values().flatten().next().map(|segment| segment.header.database);
-    let count = segments.found.values().map(Vec::len).sum();
+    roster::check(folders.0, folders.1, |log, number| segments.holds(log, number))?;
+    let database = database_of(&segments, folders.1);
+    let count = segments.count();
     let chains = chain::read(segments.found, checkpoint.begin)?;
     let verdict = decide::decide(&chains, checkpoint)?;
-    let plan = void::plan(&chains, &verdict, segments.unfinished);
-    if repair {
-        plan.carry_out(storage)?;
-    }
+    let plan = void::plan(&chains, &verdict, segments.leftovers);
     let report = RecoveryReport {
         durable_epoch: verdict.durable,
         segments: count,
         records: plan.records,
         bytes: plan.logs.iter().flat_map(|log| &log.segments).map(|kept| kept.end).sum(),
-        torn_tails: plan.torn_tails,
+        torn_tails: plan.torn_tails.clone(),
         voided_epochs: verdict.voided,
     };
-    Ok(Outcome { logs: plan.logs, database, last_epoch: verdict.last_epoch, report })
+    Ok(Outcome { plan, database, last_epoch: verdict.last_epoch, report })
+}
+
+/// Plans to drop whatever the logs hold: for logs of which a part was lost, so that nobody can say what is durable.
+///
+/// # Errors
+/// A failed file operation, or a segment whose header cannot be read.
+pub fn give_up(storage: &dyn Storage, folders: Folders<'_>, checkpoint: CheckpointEpochs) -> Result<Outcome> {
+    let segments = find::find(storage, folders)?;
+    let database = database_of(&segments, folders.1);
+    let count = segments.count();
+    let all = segments.all();
+    let scanned = chain::scan_all(&all, checkpoint.begin)?;
+    // New epochs are above all that were seen, so that nothing of before is ever taken for something of after.
+    let epochs = scanned.iter().flat_map(|one| one.scan.recent_epochs.iter().chain([&one.scan.last_epoch]));
+    let last_epoch = epochs.copied().fold(checkpoint.end, u64::max);
+    let listed = folders.1.iter().flatten().flat_map(Roster::segments);
+    let plan = void::plan_giving_up(&all, listed, segments.leftovers);
+    let report =
+        RecoveryReport { durable_epoch: checkpoint.end, segments: count, ..RecoveryReport::default() };
+    Ok(Outcome { plan, database, last_epoch, report })
+}
+
+fn database_of(segments: &find::Segments, rosters: &[Option<Roster>]) -> Option<[u8; 16]> {
+    let of_segments = segments.found.values().flatten().map(|segment| segment.header.database);
+    of_segments.chain(rosters.iter().flatten().map(|roster| roster.database)).next()
 }
 
 /// The folder of a segment file.

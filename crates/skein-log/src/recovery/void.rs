@@ -40,11 +40,29 @@ pub struct Plan {
 }
 
 /// Plans the cuts.
-pub fn plan(chains: &[Chain], verdict: &Verdict, unfinished: Vec<PathBuf>) -> Plan {
-    let mut plan = Plan { remove: unfinished, ..Plan::default() };
+pub fn plan(chains: &[Chain], verdict: &Verdict, leftovers: Vec<PathBuf>) -> Plan {
+    let mut plan = Plan { remove: leftovers, ..Plan::default() };
     for chain in chains {
         plan.remove.extend(chain.obsolete.iter().map(|segment| segment.path.clone()));
         plan_log(chain, verdict, &mut plan);
+    }
+    plan
+}
+
+/// Plans to remove all segments. Their numbers, and those `listed` on rosters, are not used again.
+pub fn plan_giving_up(
+    segments: &[Arc<Segment>],
+    listed: impl Iterator<Item = (u32, u64)>,
+    leftovers: Vec<PathBuf>,
+) -> Plan {
+    let mut plan = Plan { remove: leftovers, ..Plan::default() };
+    plan.remove.extend(segments.iter().map(|segment| segment.path.clone()));
+    let found = segments.iter().map(|segment| (segment.header.log, segment.header.number));
+    for (log, number) in found.chain(listed) {
+        match plan.logs.iter_mut().find(|kept| kept.log == log) {
+            Some(kept) => kept.last_number = kept.last_number.max(number),
+            None => plan.logs.push(KeptLog { log, last_number: number, ..KeptLog::default() }),
+        }
     }
     plan
 }
@@ -110,7 +128,13 @@ impl Plan {
         }
     }
 
-    /// Does it.
+    /// The files of the segments that are kept.
+    pub fn kept(&self) -> Vec<PathBuf> {
+        let kept = self.logs.iter().flat_map(|log| &log.segments);
+        kept.map(|kept| kept.segment.path.clone()).collect()
+    }
+
+    /// Does it. REQUIRES: the rosters name what is kept and no more.
     pub fn carry_out(&self, storage: &dyn Storage) -> Result<()> {
         let mut folders = BTreeSet::new();
         for path in &self.remove {

@@ -66,6 +66,9 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
     /// Creates a folder and the folders above it, as far as they are missing, and makes them durable.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
 
+    /// Whether two paths lead to the same folder, by way of links, say; false if one of them leads to none.
+    fn same_dir(&self, a: &Path, b: &Path) -> io::Result<bool>;
+
     /// Locks the file `path` for this process, creating it if need be;
     /// [`io::ErrorKind::WouldBlock`] if another one holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn StorageLock>>;

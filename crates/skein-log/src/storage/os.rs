@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,6 +80,16 @@ impl Storage for OsStorage {
             self.sync_dir(&parent_of(made))?;
         }
         Ok(())
+    }
+
+    fn same_dir(&self, a: &Path, b: &Path) -> io::Result<bool> {
+        let id = |path: &Path| match std::fs::metadata(path) {
+            Ok(found) => Ok(found.is_dir().then(|| (found.dev(), found.ino()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        };
+        let (a, b) = (id(a)?, id(b)?);
+        Ok(a.is_some() && a == b)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn StorageLock>> {

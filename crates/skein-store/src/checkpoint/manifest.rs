@@ -3,18 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use skein_log::CheckpointEpochs;
+use skein_log::small_file::{self, Kind};
 use skein_log::storage::Storage;
 
-use crate::folder::{self, StoreId};
+use crate::identity::StoreId;
+use crate::record::Reader;
 use crate::{Error, Result};
 
 /// The file's name.
 pub(crate) const NAME: &str = "manifest";
 
-const MAGIC: [u8; 8] = *b"SKEINMAN";
-
-/// A manifest's size is that of its parts; more is damage.
-const BYTES_MAX: u64 = 1 << 20;
+const KIND: Kind = Kind { magic: *b"SKEINMAN", version: 1 };
 
 /// One part file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,14 +57,14 @@ impl Manifest {
             body.extend_from_slice(&part.rows.to_le_bytes());
             body.extend_from_slice(&part.bytes.to_le_bytes());
         }
-        folder::replace_file(storage, &folder.join(NAME), &folder::sealed(MAGIC, &body))
+        Ok(small_file::replace(storage, &folder.join(NAME), KIND, &body)?)
     }
 
     /// Reads the manifest in a checkpoint's folder; `None` if there is none, so the checkpoint does not count.
     pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
-        let Some(bytes) = folder::read_file(storage, &path, BYTES_MAX)? else { return Ok(None) };
-        let mut reader = folder::checked(&path, &bytes, MAGIC)?;
+        let Some(body) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
+        let mut reader = Reader(&body);
         let mut parse = || {
             let id = StoreId(reader.bytes(16)?.try_into().ok()?);
             let [begin, end, floor, unix_s] = [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];
@@ -75,20 +74,32 @@ impl Manifest {
             }
             Some(Self { id, begin, end, floor, unix_s, parts })
         };
-        parse().map(Some).ok_or_else(|| Error::damaged(&path, 0, "its fields do not fit its length"))
+        parse().map(Some).ok_or_else(|| Error::damaged(&path, 16, "its fields do not fit its length"))
     }
 
-    /// The newest checkpoint that counts, with its folder.
-    pub(crate) fn newest(storage: &dyn Storage, path: &Path, id: StoreId) -> Result<Option<(Self, PathBuf)>> {
+    /// The newest checkpoint that counts, with its folder. The store `id` has one that began at `least` or later, if that
+    /// is not 0.
+    pub(crate) fn newest(
+        storage: &dyn Storage,
+        path: &Path,
+        (id, least): (StoreId, u64),
+    ) -> Result<Option<(Self, PathBuf)>> {
         for (begin, folder) in super::folders(storage, path)? {
             if let Some(manifest) = Self::read(storage, &folder)? {
                 if manifest.id != id || manifest.begin != begin {
                     let what = "it is of another store or of another checkpoint";
                     return Err(Error::damaged(&folder.join(NAME), 16, what));
                 }
+                if manifest.begin < least {
+                    break;
+                }
                 return Ok(Some((manifest, folder)));
             }
         }
-        Ok(None)
+        if least == 0 {
+            return Ok(None);
+        }
+        let what = "the checkpoint is missing, and the store had it or a newer one";
+        Err(Error::damaged(&path.join(super::folder_name(least)).join(NAME), 0, what))
     }
 }

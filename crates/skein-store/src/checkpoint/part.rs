@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 use skein_log::storage::{Storage, StorageFile};
 
 use super::manifest::PartInfo;
-use crate::folder::{FORMAT_VERSION, StoreId};
+use crate::identity::StoreId;
 use crate::record::{self, Reader};
 use crate::row::{BODY_LEN_MAX, Row, RowRef, Rows};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"SKEINCKP";
+const FORMAT_VERSION: u32 = 1;
 const HEAD: usize = 8 + 4 + 4 + 16 + 8 + 4;
 const BLOCK_HEAD: usize = 12;
 

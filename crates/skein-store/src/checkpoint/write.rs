@@ -38,6 +38,7 @@ pub(crate) fn write(inner: &Inner, threads: usize) -> Result<CheckpointReport> {
             return Err(error);
         }
     };
+    inner.folder.note_checkpoint(begin)?;
     super::remove_others(storage, &inner.folder.path, Some(begin))?;
     let segments_removed = inner.log.release_before(begin)?;
     Ok(CheckpointReport {

@@ -49,6 +49,7 @@ pub(crate) fn recover(
     let found = recovered.report();
     report.epoch = found.durable_epoch;
     report.torn_tails = found.torn_tails.iter().map(|tail| (tail.path.clone(), tail.bytes)).collect();
+    report.log_folders_given_up = inner.folder.given_up.iter().map(|folder| folder.path.clone()).collect();
     report.voided_epochs.clone_from(&found.voided_epochs);
     report.keys = inner.index.len();
     Ok(report)

@@ -57,12 +57,18 @@ impl Inner {
         let started = Instant::now();
         options.check()?;
         let storage = options.storage.clone();
-        let (folder, lock) = Folder::open(path, &options.log_folders, storage.clone())?;
-        let newest = Manifest::newest(&*storage, &folder.path, folder.id)?;
-        let log_options =
-            LogOptions { database: Some(folder.id.0), ..options.log_options(folder.log_folders.clone()) };
+        let (folder, lock) = Folder::open(path, &options)?;
+        let newest = Manifest::newest(&*storage, &folder.path, (folder.id, folder.checkpoint()))?;
+        let (log_folders, also_read) = folder.log_folders();
+        let log_options = LogOptions {
+            database: Some(folder.id.0),
+            also_read,
+            give_up: !folder.given_up.is_empty(),
+            ..options.log_options(log_folders)
+        };
         let epochs = newest.as_ref().map(|(manifest, _)| manifest.epochs());
         let (log, recovered) = Log::open(storage.clone(), log_options, epochs)?;
+        folder.strike_given_up()?;
         let mut inner = Self {
             index: Index::new(options.index),
             rows: Rows::new(),

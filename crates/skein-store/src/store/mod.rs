@@ -64,6 +64,8 @@ pub struct RecoveryReport {
     pub epoch: u64,
     /// Torn tails that were cut off: file, and bytes cut.
     pub torn_tails: Vec<(PathBuf, u64)>,
+    /// Log folders that were missing and given up, and with them what all logs held.
+    pub log_folders_given_up: Vec<PathBuf>,
     /// Epochs that were not durable, and were voided.
     pub voided_epochs: Vec<u64>,
     /// Keys now.

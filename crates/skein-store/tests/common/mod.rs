@@ -25,6 +25,22 @@ pub fn open(path: &Path, durability: Durability) -> Store {
     Store::open(path, options(durability)).unwrap()
 }
 
+/// Copies a folder whose store may be open, as a kill would leave it. Rosters first: what they name is there by then, and
+/// a segment that is made meanwhile is on no roster that was copied.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    let mut entries: Vec<_> = std::fs::read_dir(from).unwrap().map(Result::unwrap).collect();
+    entries.sort_by_key(|entry| entry.file_name() != "log.roster");
+    for entry in entries {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else if entry.path().extension().is_none_or(|extension| extension != "tmp") {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
 /// A small generator of numbers, the same ones for the same seed.
 pub struct Random(pub u64);
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use skein_log::storage::OsStorage;
-use skein_store::{Inspection, inspect};
+use skein_store::{Error, Inspection, inspect};
 
 use crate::exit::{Exit, Failure};
 use crate::progress::counted;
@@ -18,7 +18,8 @@ Examples:
   skein check ./skein-data
 
 It reads all files of the newest checkpoint and of the logs and checks every checksum. It takes the folder's lock, so
-stop the server first, or check a copy.
+stop the server first. Log folders need not be named, the data folder knows them; one that is missing is said to be so, with
+the way out, and the exit code is 1.
 
 A torn tail, of what was being written when a process or the machine died, is no damage: the next start of a server cuts
 it off, and nothing that was promised is lost. With damage the exit code is 3, and no server starts on the folder: restore
@@ -73,6 +74,7 @@ fn lock(folder: &Path) -> Result<Option<File>, Failure> {
 
 fn describe(folder: &Path, found: &Inspection) -> String {
     let mut lines = vec![format!("{}: store {}", folder.display(), found.store_id)];
+    lines.extend(found.log_folders.iter().map(|folder| format!("log folder: {}", folder.display())));
     for checkpoint in &found.checkpoints {
         let name = checkpoint.folder.file_name().unwrap_or_default().display();
         lines.push(match checkpoint.end_epoch {
@@ -102,7 +104,11 @@ fn describe(folder: &Path, found: &Inspection) -> String {
             ));
         }
     }
-    lines.push(match found.damage.len() {
+    let missing = found.damage.iter().filter(|error| matches!(error, Error::LogFolderMissing { .. })).count();
+    if missing > 0 {
+        lines.push(format!("{} missing, so the logs were not read", counted(missing as u64, "log folder")));
+    }
+    lines.push(match found.damage.len() - missing {
         0 => "no damage".to_owned(),
         1 => "1 place is damaged".to_owned(),
         places => format!("{places} places are damaged"),

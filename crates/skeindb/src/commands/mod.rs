@@ -1,5 +1,6 @@
 //! The subcommands, one module each.
 
+pub mod bench;
 pub mod check;
 pub mod dump;
 pub mod load;

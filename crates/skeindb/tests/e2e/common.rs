@@ -105,7 +105,8 @@ impl Server {
         Self::launch(command).expect("the server starts")
     }
 
-    fn launch(mut command: Command) -> Result<Self, Output> {
+    /// Starts what `command` says.
+    pub fn launch(mut command: Command) -> Result<Self, Output> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("skein runs");
         let mut stdout = BufReader::new(child.stdout.take().expect("standard output is a pipe"));

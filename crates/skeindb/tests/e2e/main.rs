@@ -6,6 +6,7 @@ mod check;
 mod common;
 mod kill;
 mod load_dump;
+mod log_dirs;
 mod options;
 mod probe;
 mod readme;

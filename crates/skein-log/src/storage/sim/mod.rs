@@ -215,6 +215,10 @@ impl Storage for SimStorage {
         })
     }
 
+    fn same_dir(&self, a: &Path, b: &Path) -> io::Result<bool> {
+        self.on_names(|disk| Ok(a == b && disk.dirs.contains(a)))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn StorageLock>> {
         self.on_names(|disk| {
             if !disk.names.contains_key(path) {

@@ -40,7 +40,7 @@ pub struct Args {
     /// The data folder to read.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Folders of the logs of the data folder, where they do not lie in it.
+    /// The log folders of the data folder, if they were moved; otherwise it knows them.
     #[arg(long, value_name = "DIR", requires = "data")]
     log_dir: Vec<PathBuf>,
     /// How to write.

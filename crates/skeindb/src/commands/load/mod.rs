@@ -57,7 +57,7 @@ pub struct Args {
     /// The data folder to load into; it is made if it is not there.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Folders for the logs of the data folder, where they do not lie in it.
+    /// Folders for new logs of the data folder, to change those that it remembers.
     #[arg(long, value_name = "DIR", requires = "data")]
     log_dir: Vec<PathBuf>,
     /// The durability while loading into a data folder; at the end, all is on disk in any case.

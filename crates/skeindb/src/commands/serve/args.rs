@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use skein_server::{ServerOptions, StartError};
-use skein_store::{Error, IndexKind, Limits, StoreOptions};
+use skein_store::{IndexKind, Limits, StoreOptions};
 
 use crate::exit::Failure;
 use crate::target::{self, DEFAULT_ADDRESS, DurabilityArg};
@@ -49,9 +49,14 @@ pub struct Args {
     /// A file with the password that clients must give.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
-    /// A folder for logs, in place of the data folder; may be given several times.
+    /// A folder for new logs, in place of the data folder; may be given several times. The data folder remembers
+    /// its log folders, so the option is needed only to change them.
     #[arg(long, value_name = "DIR")]
     pub log_dir: Vec<PathBuf>,
+    /// Go on without a log folder that is missing and lost for good: drops what all logs hold since the newest
+    /// checkpoint. Does nothing if the folder is not one that is missed.
+    #[arg(long, value_name = "DIR")]
+    pub give_up_log_dir: Vec<PathBuf>,
     #[command(flatten)]
     storage: StorageArgs,
     #[command(flatten)]
@@ -124,7 +129,7 @@ impl Args {
     pub fn options(&self) -> Result<(StoreOptions, ServerOptions), Failure> {
         let (store, server) = (self.store_options(), self.server_options()?);
         server.check().map_err(|error| start_failure(&error))?;
-        store.check().map_err(|error| open_failure(&error))?;
+        store.check().map_err(|error| target::store_failure(&error))?;
         Ok((store, server))
     }
 
@@ -136,6 +141,7 @@ impl Args {
             index: self.index,
             logs: self.server_workers(),
             log_folders: self.log_dir.clone(),
+            give_up_log_folders: self.give_up_log_dir.clone(),
             segment_bytes: storage.log_segment_size,
             checkpoint_log_bytes: Some(storage.checkpoint_log_size).filter(|&size| size > 0),
             checkpoint_interval: Some(storage.checkpoint_interval).filter(|time| !time.is_zero()),
@@ -187,41 +193,13 @@ fn saturate(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-/// What the libraries call their options, and what this command does.
-const NAMES: &[(&str, &str)] = &[
-    ("log_folders", "--log-dir"),
-    ("segment_bytes", "--log-segment-size"),
-    ("limits.key_bytes", "--max-key"),
-    ("limits.value_bytes", "--max-value"),
-    ("clients_max", "--max-clients"),
-    ("request_bytes_max", "--max-request"),
-    ("arg_bytes_max", "--max-argument"),
-    ("args_max", "--max-arguments"),
-    ("pipeline_max", "--max-pipeline"),
-    ("output_bytes_max", "--max-output"),
-    ("reply_bytes_max", "--max-reply"),
-    ("scan_cursors_max", "--max-scan-cursors"),
-];
-
-fn flag(name: &'static str) -> &'static str {
-    NAMES.iter().find(|(known, _)| *known == name).map_or(name, |(_, flag)| flag)
-}
-
-/// Why the store does not open, with the options of this command.
-pub fn open_failure(error: &Error) -> Failure {
-    match error {
-        Error::BadOption { name, why } => Failure::usage(format!("{}: {why}", flag(name))),
-        _ => target::store_failure(error),
-    }
-}
-
 /// Why the server does not start, with the options of this command.
 pub fn start_failure(error: &StartError) -> Failure {
     match error {
         StartError::NoPassword { .. } => {
             Failure::usage(format!("{error}: --password-file FILE, or --listen"))
         }
-        StartError::BadOption { name, why } => Failure::usage(format!("{} {why}", flag(name))),
+        StartError::BadOption { name, why } => Failure::usage(format!("{} {why}", target::flag(name))),
         StartError::Listen { .. } => Failure::new(format!("{error} (--listen HOST:PORT)")),
         _ => Failure::new(error.to_string()),
     }

@@ -45,7 +45,8 @@ fn every_server_option_reaches_its_field() {
 #[test]
 fn every_store_option_reaches_its_field() {
     let (store, _) = options(
-        "--workers 3 --durability sync --index masstree --log-dir a --log-dir b --log-segment-size 1m \
+        "--workers 3 --durability sync --index masstree --log-dir a --log-dir b --give-up-log-dir c \
+         --log-segment-size 1m \
          --checkpoint-log-size 2m --checkpoint-interval 3s --checkpoint-threads 4 --max-key 50 --max-value 60 \
          --max-memory 70m",
     );
@@ -55,6 +56,7 @@ fn every_store_option_reaches_its_field() {
         index: IndexKind::Masstree,
         logs: 3,
         log_folders: vec!["a".into(), "b".into()],
+        give_up_log_folders: vec!["c".into()],
         segment_bytes: 1 << 20,
         checkpoint_log_bytes: Some(2 << 20),
         checkpoint_interval: Some(Duration::from_secs(3)),

@@ -1,0 +1,90 @@
+//! The file `identity`: what a data folder consists of. `docs/format.md`, "Identity", draws the bytes.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use skein_log::small_file::{self, Kind};
+use skein_log::storage::Storage;
+
+use crate::record::Reader;
+use crate::{Error, Result};
+
+const NAME: &str = "identity";
+const KIND: Kind = Kind { magic: *b"SKEINDB\n", version: 2 };
+
+/// New segments go to the folder.
+const ACTIVE: u32 = 1;
+
+/// A store's id: 16 random bytes, made when its folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StoreId(pub(crate) [u8; 16]);
+
+impl std::fmt::Display for StoreId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A log folder of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogFolder {
+    /// The folder's own id, as its roster has it.
+    pub(crate) id: [u8; 16],
+    /// Whether new segments go there.
+    pub(crate) active: bool,
+    /// Absolute.
+    pub(crate) path: PathBuf,
+}
+
+/// What the file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) id: StoreId,
+    /// The begin epoch of the newest checkpoint that is known to count, 0 if there is none.
+    pub(crate) checkpoint: u64,
+    pub(crate) log_folders: Vec<LogFolder>,
+}
+
+impl Identity {
+    /// Of a store that has nothing yet.
+    pub(crate) fn fresh(id: StoreId) -> Self {
+        Self { id, checkpoint: 0, log_folders: Vec::new() }
+    }
+
+    /// Reads the file in the data folder `folder`, an absolute path; `None` if there is none.
+    pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(NAME);
+        let Some(body) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
+        let parsed = Self::parse(&body, folder);
+        parsed.map(Some).ok_or_else(|| Error::damaged(&path, 16, "its fields do not fit its length"))
+    }
+
+    fn parse(body: &[u8], folder: &Path) -> Option<Self> {
+        let mut reader = Reader(body);
+        let mut identity = Self::fresh(StoreId(reader.bytes(16)?.try_into().ok()?));
+        identity.checkpoint = reader.u64()?;
+        while !reader.0.is_empty() {
+            let id = reader.bytes(16)?.try_into().ok()?;
+            let active = reader.u32()? & ACTIVE != 0;
+            let len = reader.u32()? as usize;
+            let path = folder.join(OsStr::from_bytes(reader.bytes(len)?));
+            identity.log_folders.push(LogFolder { id, active, path });
+        }
+        Some(identity)
+    }
+
+    /// Writes the file.
+    pub(crate) fn write(&self, storage: &dyn Storage, folder: &Path) -> Result<()> {
+        let mut body = self.id.0.to_vec();
+        body.extend_from_slice(&self.checkpoint.to_le_bytes());
+        for log in &self.log_folders {
+            let path = log.path.strip_prefix(folder).unwrap_or(&log.path).as_os_str().as_bytes();
+            body.extend_from_slice(&log.id);
+            body.extend_from_slice(&(if log.active { ACTIVE } else { 0 }).to_le_bytes());
+            body.extend_from_slice(&(path.len() as u32).to_le_bytes());
+            body.extend_from_slice(path);
+        }
+        Ok(small_file::replace(storage, &folder.join(NAME), KIND, &body)?)
+    }
+}

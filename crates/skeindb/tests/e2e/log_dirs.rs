@@ -1,0 +1,117 @@
+//! Log folders outside the data folder, as a user has them: relative, absolute, unmounted, lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::{Server, assert_refused, run, scan_values, skein, stdout_of};
+use skeindb::client::{Client, Reply};
+
+fn set(client: &mut Client, keys: std::ops::Range<u32>) {
+    for n in keys {
+        assert_eq!(client.call(&[b"SET", format!("k{n:04}").as_bytes(), b"kept"]).unwrap(), Reply::ok());
+    }
+}
+
+fn count(server: &Server) -> usize {
+    scan_values(&mut server.client(), b"").len()
+}
+
+/// Two folders beside the data folder, named relative to the folder in which the server is started or in full.
+struct Place {
+    root: tempfile::TempDir,
+}
+
+impl Place {
+    fn at(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// A server that is started in `self.root`, with everything named as a user would there.
+    fn start_within(&self, log_dirs: &[&str]) -> Server {
+        let mut command =
+            skein(["serve", "--listen", "127.0.0.1:0", "--data", "data", "--durability", "sync"]);
+        command.args(log_dirs.iter().flat_map(|dir| ["--log-dir", dir])).current_dir(self.root.path());
+        Server::launch(command).expect("the server starts")
+    }
+}
+
+/// Started with folders, killed; started without the option, from elsewhere: everything is there, and so is what comes after.
+#[test]
+fn a_restart_without_the_option_has_everything() {
+    for full in [false, true] {
+        let place = Place { root: tempfile::tempdir().unwrap() };
+        let names = ["disk 1", "disk 2"].map(|name| if full { place.at(name) } else { name.into() });
+        let names = [names[0].to_str().unwrap(), names[1].to_str().unwrap()];
+        for run in 0..4u32 {
+            let server = match run {
+                0 | 2 => place.start_within(&names),
+                _ => Server::start(&place.at("data"), &["--durability", "sync", "--workers", "3"]),
+            };
+            assert_eq!(count(&server), run as usize * 100, "full names {full}, run {run}");
+            let mut client = server.client();
+            set(&mut client, run * 100..run * 100 + 100);
+            if run == 1 {
+                client.call(&[b"SAVE"]).unwrap();
+            }
+            server.kill();
+            assert!(!place.at("data/log").exists());
+            let said = stdout_of(run_check(&place.at("data")));
+            let said = String::from_utf8(said).unwrap();
+            assert!(
+                said.contains("no damage") && said.contains(place.at("disk 2").to_str().unwrap()),
+                "{said}"
+            );
+        }
+        let dump =
+            stdout_of(run(["dump", "--format", "lines", "--data", place.at("data").to_str().unwrap()]));
+        assert_eq!(dump.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count(), 400);
+    }
+}
+
+fn run_check(folder: &Path) -> std::process::Output {
+    run([Path::new("check"), folder])
+}
+
+/// A disk that is not mounted, and one that is lost.
+#[test]
+fn a_missing_log_folder_is_named_with_the_ways_out() {
+    let place = Place { root: tempfile::tempdir().unwrap() };
+    let (data, lost) = (place.at("data"), place.at("disk 2"));
+    let server = place.start_within(&["disk 1", "disk 2"]);
+    set(&mut server.client(), 0..100);
+    server.client().call(&[b"SAVE"]).unwrap();
+    for _ in 0..4 {
+        // Connections go to the workers in turn, so both logs have something.
+        set(&mut server.client(), 100..200);
+    }
+    server.kill();
+    fs::rename(&lost, place.at("away")).unwrap();
+    fs::create_dir(&lost).unwrap();
+    let words = [lost.to_str().unwrap(), "is missing", "mount its disk", "--give-up-log-dir"];
+    for options in [&[][..], &["--log-dir", place.at("disk 1").to_str().unwrap(), "--log-dir", words[0]]] {
+        let refused = Server::try_start(&data, options).expect_err("a log folder is missing");
+        assert_refused(&refused, 1, &words);
+        assert!(fs::read_dir(&lost).unwrap().next().is_none(), "something was made in the mount point");
+    }
+    let check = run_check(&data);
+    assert_refused(&check, 1, &words);
+    assert!(String::from_utf8_lossy(&check.stdout).contains("1 log folder missing"));
+    // Mounted.
+    fs::remove_dir(&lost).unwrap();
+    fs::rename(place.at("away"), &lost).unwrap();
+    let server = Server::start(&data, &[]);
+    assert_eq!(count(&server), 200);
+    server.kill();
+    // Lost for good.
+    let give_up = ["--give-up-log-dir", lost.to_str().unwrap()];
+    let refused = Server::try_start(&data, &give_up).expect_err("it is there");
+    assert_refused(&refused, 2, &["--give-up-log-dir", "is there"]);
+    fs::remove_dir_all(&lost).unwrap();
+    let server = Server::start(&data, &[&give_up[..], &["--durability", "sync"]].concat());
+    assert_eq!(count(&server), 100, "what the checkpoint has");
+    set(&mut server.client(), 500..600);
+    server.kill();
+    let server = Server::start(&data, &[]);
+    assert_eq!(count(&server), 200);
+    server.stop();
+}
