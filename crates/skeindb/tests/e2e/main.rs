@@ -2,6 +2,7 @@
 //! One program, so that it is linked once.
 
 mod bad_input;
+mod bench;
 mod check;
 mod common;
 mod kill;
