@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use skein_sync::atomic::{AtomicUsize, Ordering};
 
-use crate::record::Kind;
+use crate::record::{Kind, RECORD_HEADER};
 use crate::recovery::reader::RecordReader;
 use crate::recovery::{self, Kept, Outcome};
 use crate::storage::Storage;
@@ -47,7 +47,7 @@ pub struct RecoveryReport {
 pub struct ReplayReport {
     /// Records handed over.
     pub records: u64,
-    /// Their payload bytes.
+    /// Their bytes in the logs, as [`LogStats::appended_bytes`](crate::LogStats::appended_bytes) counts them.
     pub bytes: u64,
 }
 
@@ -178,7 +178,7 @@ fn replay_segment(
         let record = RecordRef { epoch: found.header.epoch, payload: found.payload };
         apply(record).map_err(|why| damaged(found.at, why))?;
         report.records += 1;
-        report.bytes += found.payload.len() as u64;
+        report.bytes += (RECORD_HEADER + found.payload.len()) as u64;
     }
     Ok(report)
 }

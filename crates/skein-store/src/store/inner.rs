@@ -46,8 +46,8 @@ pub(super) struct Checkpoints {
     pub(super) last_unix_s: AtomicU64,
     /// Why the last one failed, if it did.
     pub(super) last_failure: Mutex<Option<String>>,
-    /// `LogStats::appended_bytes` when the last one began.
-    appended_before: AtomicU64,
+    /// `Inner::logged` when the last one began.
+    logged_before: AtomicU64,
     began: Mutex<Instant>,
 }
 
@@ -158,7 +158,7 @@ impl Inner {
         let _one = state.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
         state.running.store(true, Ordering::Relaxed);
         *state.began.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        let appended = self.log.stats().appended_bytes;
+        let logged = self.logged();
         self.dirty.store(false, Ordering::Relaxed);
         let written = checkpoint::write::write(self, threads);
         state.running.store(false, Ordering::Relaxed);
@@ -166,7 +166,7 @@ impl Inner {
             written.as_ref().err().filter(|error| !matches!(error, Error::Closed)).map(Error::to_string);
         *state.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
         if written.is_ok() {
-            state.appended_before.store(appended, Ordering::Relaxed);
+            state.logged_before.store(logged, Ordering::Relaxed);
             state.finished.fetch_add(1, Ordering::Relaxed);
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
             state.last_unix_s.store(now, Ordering::Relaxed);
@@ -176,9 +176,14 @@ impl Inner {
         written
     }
 
-    /// Bytes appended to the logs since the last checkpoint began.
+    /// Bytes in the logs that the checkpoint at the start of this run does not cover: replayed, and appended since.
+    fn logged(&self) -> u64 {
+        self.recovery.log_bytes + self.log.stats().appended_bytes
+    }
+
+    /// Bytes in the logs that no checkpoint covers.
     pub(super) fn log_bytes(&self) -> u64 {
-        self.log.stats().appended_bytes - self.checkpoints.appended_before.load(Ordering::Relaxed)
+        self.logged() - self.checkpoints.logged_before.load(Ordering::Relaxed)
     }
 
     /// Whether a checkpoint should start by itself.
@@ -233,7 +238,7 @@ impl Checkpoints {
             finished: AtomicU64::new(0),
             last_unix_s: AtomicU64::new(last_unix_s),
             last_failure: Mutex::new(None),
-            appended_before: AtomicU64::new(0),
+            logged_before: AtomicU64::new(0),
             began: Mutex::new(Instant::now()),
         }
     }

@@ -60,6 +60,8 @@ pub struct RecoveryReport {
     pub checkpoint_rows: u64,
     /// Log records replayed.
     pub log_records: u64,
+    /// Their bytes in the logs.
+    pub log_bytes: u64,
     /// The last durable epoch.
     pub epoch: u64,
     /// Torn tails that were cut off: file, and bytes cut.
@@ -106,7 +108,7 @@ pub struct StoreStats {
     pub epoch: u64,
     /// The last durable epoch.
     pub durable_epoch: u64,
-    /// Log bytes since the last checkpoint began.
+    /// Log bytes since the last checkpoint began, those of earlier runs included.
     pub log_bytes: u64,
     /// Log segments on disk.
     pub log_segments: usize,

@@ -103,7 +103,7 @@ fn of_folder(folder: &Path, log_dirs: &[PathBuf]) -> Result<String, Failure> {
         stats.durable_epoch,
         recovery.checkpoint_rows,
         recovery.log_records,
-        show_size(stats.log_bytes),
+        show_size(recovery.log_bytes),
         stats.log_segments,
         recovery.torn_tails.len(),
         recovery.took.as_secs_f64(),

@@ -10,4 +10,5 @@ mod log_dirs;
 mod options;
 mod readme;
 mod real_keys;
+mod stats;
 mod stop;
