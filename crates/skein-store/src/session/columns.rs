@@ -70,7 +70,8 @@ impl Writer<'_> {
         if columns.is_empty() {
             return Ok(0);
         }
-        self.admit(key, columns.iter().map(|(name, value)| name.len() + value.len()).sum())?;
+        let len = columns.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.inner.check_sizes(key, len)?;
         self.turn()?;
         self.put_columns_now(key, columns)
     }

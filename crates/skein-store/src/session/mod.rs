@@ -8,6 +8,7 @@
 //! writer is inside its epoch from before the first write until the append, so no record belongs to a closed one.
 
 mod columns;
+mod expected;
 mod group;
 mod writer;
 

@@ -93,7 +93,7 @@ fn keys_values_and_memory() {
         &refused,
         "ERR value of 21 bytes is longer than the limit of 20 bytes; split it or raise the limit",
     );
-    assert_eq!(ask(&mut client, "HSET h a 1"), Reply::Integer(1));
+    assert_eq!(ask(&mut client, "HSET h a 1 b 2"), Reply::Integer(2));
     let refused = ask(&mut client, "HSET h b 12345678901234567890");
     assert!(matches!(&refused, Reply::Error(text) if text.contains("the limit of 20 bytes")), "{refused}");
     let refused = (0..1_000).find_map(|round| {
@@ -109,6 +109,7 @@ fn keys_values_and_memory() {
         assert!(refused.contains(words), "{refused}");
     }
     assert_eq!(ask(&mut client, "DEL 1234567890 0"), Reply::Integer(2), "removing goes on");
+    assert_eq!(ask(&mut client, "HDEL h a"), Reply::Integer(1), "that of columns too");
     server.stop();
 }
 
