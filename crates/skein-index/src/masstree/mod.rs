@@ -60,7 +60,7 @@ mod write;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use skein_sync::atomic::{AtomicU64, Ordering};
@@ -76,6 +76,7 @@ use crate::counter::Counter;
 use crate::index::{Change, Computed, MAX_KEY_LEN, MemoryUsage, OrderedIndex, Refused};
 use crate::memory::{Arena, Part};
 use crate::slot::Slot;
+use crate::walk::{Direction, walk};
 
 /// An ordered index over byte strings; see the module's head.
 ///
@@ -246,13 +247,13 @@ impl<S: Slot, const W: usize> OrderedIndex<S> for Masstree<S, W> {
         mut each: impl FnMut(&[u8]),
         guard: &G,
     ) -> usize {
-        check_guard(&self.collector, guard);
         let mut removed = 0;
-        crate::range::for_each_key(self, bounds, guard, |key| {
+        walk(&mut self.cursor(guard), bounds.0, bounds.1, Direction::Forward, |key, _| {
             if self.remove(key, guard).is_some() {
                 removed += 1;
                 each(key);
             }
+            ControlFlow::Continue(())
         });
         removed
     }

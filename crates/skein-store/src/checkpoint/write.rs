@@ -11,9 +11,8 @@ use super::manifest::{Manifest, PartInfo};
 use super::pace::Pace;
 use super::part::PartWriter;
 use super::{CheckpointReport, folder_name, part_name};
-use crate::index::Direction;
 use crate::store::Inner;
-use crate::{Error, Result};
+use crate::{Direction, Error, Result};
 
 /// Rows that a part should have at least.
 const ROWS_PER_PART_MIN: usize = 10_000;

@@ -16,9 +16,9 @@ use std::ops::ControlFlow;
 
 pub use writer::{Change, Updated, Writer};
 
-use crate::index::{Bounds, Direction};
+use crate::index::Bounds;
 use crate::store::Inner;
-use crate::{Result, RowRef, Store};
+use crate::{Direction, Result, RowRef, Store};
 
 /// When a write will be durable: once [`Store::durable_epoch`] is at or past `epoch`. Zero, durable
 /// from the start, if nothing was written or the level is `None`.
