@@ -34,7 +34,7 @@ Examples:
 #[command(name = "skein", version, after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 struct Cli {
     /// How much to log to standard error.
-    #[arg(long, global = true, value_enum, default_value = "warn")]
+    #[arg(long, global = true, value_enum, default_value = "warn", display_order = 900)]
     log_level: LogLevel,
     #[command(subcommand)]
     command: Command,

@@ -25,6 +25,11 @@ fn wrong_command_lines() {
         (vec!["load"], vec!["<FILE>"]),
         (vec!["load", "x", "--format", "json"], vec!["json", "tsv"]),
         (vec!["load", "x", "--to", "h:1", "--data", "d"], vec!["--to", "--data"]),
+        (vec!["load", "x", "--from", "h:1"], vec!["--from"]),
+        (vec!["dump", "--from", "h:1", "--data", "d"], vec!["--from", "--data"]),
+        (vec!["dump", "--to", "h:1"], vec!["--to"]),
+        (vec!["stats", "--password-file", "f", "--data", "d"], vec!["--password-file", "--data"]),
+        (vec!["stats", "--log-dir", "d"], vec!["--data"]),
         (vec!["fly"], vec!["fly"]),
         (vec![], vec!["serve", "load", "dump", "check", "stats"]),
     ] {

@@ -3,7 +3,6 @@
 //! A key always goes to the same thread, so of several records of one key the last wins, as from a server.
 
 use std::hash::{BuildHasher, RandomState};
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
@@ -13,7 +12,7 @@ use super::Sink;
 use super::report::Report;
 use crate::exit::Failure;
 use crate::format::{Body, Record};
-use crate::target::{self, DurabilityArg};
+use crate::target::{self, DurabilityArg, FolderTarget};
 
 /// Batches that may wait for a thread.
 const BATCHES_WAITING: usize = 4;
@@ -40,19 +39,14 @@ struct Lane {
 impl FolderSink {
     /// Opens the folder, or makes it.
     pub fn open(
-        folder: &Path,
-        log_dirs: &[PathBuf],
+        folder: &FolderTarget<'_>,
         durability: DurabilityArg,
         batch: usize,
         report: &Report,
     ) -> Result<Self, Failure> {
-        let options = StoreOptions {
-            durability: durability.into(),
-            log_folders: log_dirs.to_vec(),
-            ..StoreOptions::default()
-        };
+        let options = StoreOptions { durability: durability.into(), ..StoreOptions::default() };
         let threads = options.logs;
-        let store = target::open(folder, options)?;
+        let store = folder.open(options)?;
         let lanes = (0..threads.max(1)).map(|_| Lane::start(store.session(), report.clone())).collect();
         Ok(Self { store, lanes, hasher: RandomState::new(), batch })
     }

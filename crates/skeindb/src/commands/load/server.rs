@@ -3,16 +3,16 @@
 //! Writing never waits for the replies of its own batch, and replies are always being read, so neither side can
 //! block the other however large the batches are. The queue of sent batches bounds what is under way.
 
-use std::io;
 use std::sync::mpsc::{Receiver as QueueEnd, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use skeindb::client::{Client, Receiver, Reply, Sender};
+use skeindb::client::{Receiver, Reply, Sender};
 
 use super::Sink;
 use super::report::Report;
 use crate::exit::Failure;
 use crate::format::{Body, Record};
+use crate::target::{ServerTarget, lost};
 
 /// Batches that may be unanswered.
 const BATCHES_UNDER_WAY: usize = 8;
@@ -33,12 +33,13 @@ pub struct ServerSink {
 
 impl ServerSink {
     /// A sink that sends batches of `batch` records.
-    pub fn new(client: Client, address: String, batch: usize, report: &Report) -> Self {
-        let (sender, receiver) = client.split();
+    pub fn connect(server: &ServerTarget<'_>, batch: usize, report: &Report) -> Result<Self, Failure> {
+        let (sender, receiver) = server.connect()?.split();
+        let address = server.address.to_owned();
         let (sent, queue) = sync_channel(BATCHES_UNDER_WAY);
         let (report, peer) = (report.clone(), address.clone());
         let reading = thread::spawn(move || read_replies(receiver, &queue, &report, &peer));
-        Self { sender, lines: Vec::new(), batch, address, sent: Some(sent), reading: Some(reading) }
+        Ok(Self { sender, lines: Vec::new(), batch, address, sent: Some(sent), reading: Some(reading) })
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
@@ -119,8 +120,4 @@ fn read_replies(
 /// Whether an error is not of this record, but of every write.
 fn stops_all(error: &str) -> bool {
     ["MISCONF", "NOAUTH", "READONLY", "LOADING"].iter().any(|code| error.starts_with(code))
-}
-
-fn lost(address: &str, error: &io::Error) -> Failure {
-    Failure::during(format_args!("lost the connection to {address}"), error)
 }
