@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use skein_store::{Durability, Error, Store, StoreOptions};
 use skeindb::client::{Client, Reply};
 
+use crate::console;
 use crate::exit::{Exit, Failure};
 
 /// Where `skein serve` listens unless told otherwise.
@@ -140,14 +141,17 @@ pub fn refuse_strange(folder: &Path) -> Result<(), Failure> {
 pub fn open(folder: &Path, options: StoreOptions) -> Result<Store, Failure> {
     let store = Store::open(folder, options).map_err(|error| store_failure(&error))?;
     for (file, bytes) in &store.recovery().torn_tails {
-        eprintln!(
+        console::note(format_args!(
             "skein: {}: cut off {bytes} bytes that were being written when the last process died; nothing that was \
              promised is lost",
             file.display()
-        );
+        ));
     }
     for folder in &store.recovery().log_folders_given_up {
-        eprintln!("skein: {}: given up; the data is as the newest checkpoint has it", folder.display());
+        console::note(format_args!(
+            "skein: {}: given up; the data is as the newest checkpoint has it",
+            folder.display()
+        ));
     }
     Ok(store)
 }

@@ -1,9 +1,8 @@
 //! `skein stats`: a server or a data folder in numbers.
 
-use std::io::{self, Write};
-
 use skeindb::client::Reply;
 
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, FolderTarget, ServerTarget, Target, TargetArgs};
 use crate::units::show_size;
@@ -30,12 +29,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Target::Folder(folder) => of_folder(&folder)?,
         Target::Server(server) => of_server(&server)?,
     };
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::during("cannot write the output", &error))
-        }
-        _ => Ok(Exit::Ok),
-    }
+    console::print(&text)?;
+    Ok(Exit::Ok)
 }
 
 fn of_server(server: &ServerTarget<'_>) -> Result<String, Failure> {

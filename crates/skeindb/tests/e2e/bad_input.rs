@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-use crate::common::{Server, assert_refused, run, run_with_input, skein};
+use crate::common::{Server, assert_refused, full_disk, run, run_with_input, skein};
 use skeindb::client::Reply;
 
 fn text(path: &Path) -> &str {
@@ -208,4 +208,24 @@ fn a_server_that_goes_away() {
     drop(input);
     let output = load.wait_with_output().unwrap();
     assert_refused(&output, 1, &["lost the connection", "records read", "loaded before"]);
+}
+
+/// Answers and messages went to a full disk: the command ended by a panic, with an exit code that means nothing. Now it
+/// says so where it can, and its exit code is the one of the table.
+#[test]
+fn output_to_a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let (keys, data) = (folder.path().join("keys"), folder.path().join("data"));
+    fs::write(&keys, "a\nb\n").unwrap();
+    for args in [
+        vec!["load", text(&keys), "--data", text(&data)],
+        vec!["dump", "--data", text(&data)],
+        vec!["stats", "--data", text(&data)],
+        vec!["check", text(&data)],
+    ] {
+        let output = skein(&args).stdout(full_disk()).output().unwrap();
+        assert_refused(&output, 1, &["cannot write the output", "No space left"]);
+    }
+    let output = skein(["check", "/nowhere"]).stderr(full_disk()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
 }

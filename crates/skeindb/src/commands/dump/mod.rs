@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::bounds;
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::{self, Body, Format};
 use crate::target::{Target, TargetArgs};
@@ -113,19 +114,15 @@ impl Output {
             Some(error) => Err(error),
             None => self.out.flush(),
         };
-        match result {
-            Ok(()) if self.refused == 0 => Ok(Exit::Ok),
-            Ok(()) => {
-                let (refused, written) = (self.refused, self.written);
-                eprintln!(
-                    "skein: {refused} keys with a newline in them do not fit --format lines ({written} written); use \
-                     --format hex"
-                );
-                Ok(Exit::Partial)
-            }
-            // Whoever reads has enough, as `head` does.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Ok),
-            Err(error) => Err(Failure::during("cannot write the output", &error)),
+        let whole = result.is_ok();
+        console::written(result)?;
+        if !whole || self.refused == 0 {
+            return Ok(Exit::Ok);
         }
+        console::note(format_args!(
+            "skein: {} keys with a newline in them do not fit --format lines ({} written); use --format hex",
+            self.refused, self.written
+        ));
+        Ok(Exit::Partial)
     }
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::{Format, LineValue, ReadOptions, Reader, Record};
 use crate::progress::{self, Progress};
@@ -109,7 +110,9 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     if !args.quiet {
         let rate = progress::rate(loaded, took);
         let took = took.as_secs_f64();
-        println!("{read} records read, {loaded} loaded, {refused} refused, in {took:.1} s ({rate})");
+        console::print(&format!(
+            "{read} records read, {loaded} loaded, {refused} refused, in {took:.1} s ({rate})\n"
+        ))?;
     }
     Ok(if refused == 0 { Exit::Ok } else { Exit::Partial })
 }

@@ -1,6 +1,5 @@
 //! `skein serve`: a data folder for Redis clients.
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,6 +9,7 @@ use signal_hook::iterator::Signals;
 use skein_server::{Server, ServerHandle, StopReport};
 use skein_store::{CloseReport, RecoveryReport, Store};
 
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::progress::{counted, grouped};
 use crate::target;
@@ -130,10 +130,9 @@ fn time(time: Duration) -> String {
     }
 }
 
-/// Prints to standard output; a reader that is gone is no reason to stop serving.
+/// Prints to standard output; a failure to do so is no reason to stop serving.
 fn say(text: &str) {
-    let mut out = io::stdout().lock();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        tracing::debug!(%error, "standard output is gone");
+    if let Err(failure) = console::print(text) {
+        tracing::warn!("{}", failure.message);
     }
 }
