@@ -18,9 +18,9 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use skein_sync::atomic::{AtomicUsize, Ordering};
+use skein_sync::locks::{lock, wait};
 
 use crate::record::{self, Kind};
-use crate::sync::lock;
 
 /// A buffer keeps this many empty vectors: one being filled again while the other is being written.
 const SPARES: usize = 2;
@@ -92,7 +92,7 @@ impl Buffer {
     pub fn wait_for_room(&self, give_up: impl Fn() -> bool) {
         let mut slots = lock(&self.slots);
         while self.is_full() && !give_up() {
-            slots = self.room.wait(slots).unwrap_or_else(std::sync::PoisonError::into_inner);
+            slots = wait(&self.room, slots);
         }
     }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use skein_sync::locks::lock;
+
 use crate::buffer::Buffer;
 use crate::commit::Shared;
 use crate::epoch::EpochGate;
@@ -15,7 +17,6 @@ use crate::record::Link;
 use crate::recovery::{self, KeptLog};
 use crate::roster::{self, Rosters};
 use crate::storage::{Storage, StorageLock};
-use crate::sync::lock;
 use crate::writer::LogWriter;
 use crate::{CheckpointEpochs, Durability, LogError, LogOptions, Recovered, Result, random, random_id};
 

@@ -14,11 +14,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use skein_sync::locks::lock;
+
 use crate::record::{u32_at, u64_at};
 use crate::segment::{file_name, parse_name};
 use crate::small_file::{self, Kind};
 use crate::storage::Storage;
-use crate::sync::lock;
 use crate::{LogError, Result};
 
 const NAME: &str = "log.roster";

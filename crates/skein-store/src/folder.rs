@@ -12,10 +12,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use skein_log::random_id;
 use skein_log::storage::{Storage, StorageLock};
+use skein_sync::locks::lock;
 
 use crate::identity::{Identity, LogFolder, StoreId};
 use crate::log_folders::{self, Settled};
@@ -67,8 +68,8 @@ impl Folder {
         Ok((folder, lock))
     }
 
-    fn identity(&self) -> std::sync::MutexGuard<'_, Identity> {
-        self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+    fn identity(&self) -> MutexGuard<'_, Identity> {
+        lock(&self.identity)
     }
 
     /// Folders that get new segments, and those that are only read.

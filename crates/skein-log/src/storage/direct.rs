@@ -22,7 +22,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Mutex;
 
-use crate::sync::lock;
+use skein_sync::locks::lock;
 
 /// What direct writes are aligned to: no device at hand asks for more.
 const PAGE: usize = 4096;

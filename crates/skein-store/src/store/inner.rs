@@ -1,11 +1,12 @@
 //! What all handles of a store share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use skein_log::storage::StorageLock;
 use skein_log::{Durability, Log, LogOptions, Operation};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use skein_sync::locks::lock;
 
 use super::{CloseReport, RecoveryReport};
 use crate::checkpoint::{self, CheckpointReport, manifest::Manifest};
@@ -155,16 +156,16 @@ impl Inner {
     /// Writes a checkpoint.
     pub(crate) fn checkpoint(&self, threads: usize) -> Result<CheckpointReport> {
         let state = &self.checkpoints;
-        let _one = state.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = lock(&state.one_at_a_time);
         state.running.store(true, Ordering::Relaxed);
-        *state.began.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *lock(&state.began) = Instant::now();
         let logged = self.logged();
         self.dirty.store(false, Ordering::Relaxed);
         let written = checkpoint::write::write(self, threads);
         state.running.store(false, Ordering::Relaxed);
         let failure =
             written.as_ref().err().filter(|error| !matches!(error, Error::Closed)).map(Error::to_string);
-        *state.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        *lock(&state.last_failure) = failure;
         if written.is_ok() {
             state.logged_before.store(logged, Ordering::Relaxed);
             state.finished.fetch_add(1, Ordering::Relaxed);
@@ -190,7 +191,7 @@ impl Inner {
     pub(crate) fn checkpoint_is_due(&self) -> bool {
         let by_size = self.options.checkpoint_log_bytes.is_some_and(|limit| self.log_bytes() >= limit);
         let by_time = self.options.checkpoint_interval.is_some_and(|interval| {
-            let began = *self.checkpoints.began.lock().unwrap_or_else(PoisonError::into_inner);
+            let began = *lock(&self.checkpoints.began);
             began.elapsed() >= interval && self.dirty.load(Ordering::Relaxed)
         });
         (by_size || by_time) && self.log.poisoned().is_none()
@@ -212,7 +213,7 @@ impl Inner {
             return Err(Error::Closed);
         }
         let report = self.close_files();
-        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&self.lock).take());
         report
     }
 

@@ -4,13 +4,14 @@ mod inner;
 mod simple;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use inner::Handle;
 pub(crate) use inner::Inner;
 use skein_log::Durability;
 use skein_sync::atomic::Ordering;
+use skein_sync::locks::lock;
 
 use crate::checkpoint::{CheckpointReport, schedule::Scheduler};
 use crate::{Error, Result, Session, StoreOptions, Ticket};
@@ -251,11 +252,7 @@ impl Store {
             checkpoints: checkpoints.finished.load(Ordering::Relaxed),
             checkpoint_running: checkpoints.running.load(Ordering::Relaxed),
             last_checkpoint_unix_s: checkpoints.last_unix_s.load(Ordering::Relaxed),
-            last_checkpoint_failure: checkpoints
-                .last_failure
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
+            last_checkpoint_failure: lock(&checkpoints.last_failure).clone(),
             writes_stopped: log.poisoned,
         }
     }
