@@ -15,6 +15,7 @@ mod exit;
 mod format;
 mod progress;
 mod target;
+mod threads;
 mod units;
 
 /// Many small allocations of many threads are what a store does: mimalloc is measurably faster at them than the

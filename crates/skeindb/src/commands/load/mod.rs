@@ -11,6 +11,7 @@ use crate::progress::{self, Progress};
 use crate::target::{DurabilityArg, Target, TargetArgs};
 
 mod folder;
+mod queue;
 mod report;
 mod server;
 
