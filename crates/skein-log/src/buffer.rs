@@ -139,7 +139,7 @@ impl Buffer {
     /// Gives an empty vector back for use.
     pub fn give_back(&self, mut bytes: Vec<u8>) {
         // One huge record should not hold its memory for ever.
-        if bytes.capacity() <= 2 * self.bound {
+        if bytes.capacity() / 2 <= self.bound {
             bytes.clear();
             let mut slots = lock(&self.slots);
             if slots.spares.len() < SPARES {

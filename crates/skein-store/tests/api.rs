@@ -397,6 +397,9 @@ fn options_that_cannot_work_are_refused() {
     assert_eq!(bad(&|o| o.limits.value_bytes = VALUE_BYTES_MAX + 1), "limits.value_bytes");
     assert_eq!(bad(&|o| o.recovery_threads = 0), "recovery_threads");
     assert_eq!(bad(&|o| o.checkpoint_threads = 0), "checkpoint_threads");
+    // A count of parts is made of it, which overflowed.
+    assert_eq!(bad(&|o| o.checkpoint_threads = usize::MAX), "checkpoint_threads");
+    assert_eq!(bad(&|o| o.logs = 1025), "logs");
     assert_eq!(bad(&|o| o.logs = 0), "logs");
     assert_eq!(bad(&|o| o.segment_bytes = 1), "segment_bytes");
     assert_eq!(bad(&|o| o.checkpoint_log_bytes = Some(0)), "checkpoint_log_bytes");

@@ -1,6 +1,14 @@
-//! Work that several threads share out among themselves.
+//! How many threads there are to be, and work that they share out among themselves.
 
 use std::thread::Builder;
+
+/// The most threads of a kind, and the most logs, that an option may ask for.
+pub const MOST: usize = 1024;
+
+/// How many cores this process may use, as far as options go: 1 if the system does not say, [`MOST`] if it has more.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(MOST)
+}
 
 /// Runs `work` on up to `threads` threads, each with its number; the calling thread is number 0. Returns when all are
 /// done.

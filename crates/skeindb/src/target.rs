@@ -171,6 +171,7 @@ const NAMES: &[(&str, &str)] = &[
     ("output_bytes_max", "--max-output"),
     ("reply_bytes_max", "--max-reply"),
     ("scan_cursors_max", "--max-scan-cursors"),
+    ("stop_timeout", "--stop-timeout"),
 ];
 
 /// An option's name on the command line.

@@ -111,8 +111,7 @@ fn link_of(segment: &Segment) -> Result<Option<Link>> {
 pub fn scan_all(segments: &[Arc<Segment>], begin: u64) -> Result<Vec<Scanned>> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<Result<Scanned>>>> = Mutex::new(segments.iter().map(|_| None).collect());
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    threads::share(threads.min(segments.len()), |_| {
+    threads::share(threads::cores().min(segments.len()), |_| {
         loop {
             // Relaxed: the number itself is all that is shared; results go through the lock.
             let place = next.fetch_add(1, Ordering::Relaxed);

@@ -54,6 +54,7 @@ fn options_out_of_range_make_no_folder() {
         ("--max-reply", "1", ["is 1", "1024 to 1099511627776"]),
         ("--max-scan-cursors", "15", ["is 15", "16 to 16777216"]),
         ("--stop-timeout", "soon", ["soon", "10m"]),
+        ("--stop-timeout", "99999h", ["359996400 s", "up to 86400 s"]),
         ("--log-segment-size", "1k", ["1024", "64 KiB to 4 GiB"]),
         ("--checkpoint-log-size", "1.5g", ["1.5g", "64m"]),
         ("--checkpoint-interval", "1d", ["1d", "10m"]),
