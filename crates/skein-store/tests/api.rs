@@ -229,7 +229,7 @@ fn an_update_may_keep_put_remove_or_fail() {
                     Ok(Change::Remove)
                 });
                 assert!(matches!(absent, Ok(done) if !done.existed && !done.changed && done.version == 0));
-                w.update::<Error>(b"k", |_, rows| Ok(Change::Put(rows.value(&[b"a", b"b"])))).unwrap();
+                w.update::<Error>(b"k", |_, rows| Ok(Change::Put(rows.value(&[b"a", b"b"])?))).unwrap();
                 let failed = w.update(b"k", |_, _| Err(Error::NotAnInteger));
                 assert!(matches!(failed, Err(Error::NotAnInteger)));
                 let kept = w.update::<Error>(b"k", |row, _| {

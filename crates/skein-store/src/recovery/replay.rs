@@ -83,7 +83,7 @@ impl<'s> Replay<'s> {
     ) -> Result<(), String> {
         let rows = &self.inner.rows;
         let row = match record.effect {
-            Effect::Value(value) => rows.value(&[value]),
+            Effect::Value(value) => rows.value(&[value]).map_err(|error| error.to_string())?,
             Effect::Columns(tables) => {
                 row_of_tables(rows, tables).ok_or("the record's columns are not well-formed")?
             }

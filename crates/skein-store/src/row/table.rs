@@ -141,9 +141,14 @@ pub(crate) fn write(columns: &[Column<'_>], out: &mut [u8]) {
     }
 }
 
+/// Bytes of the names and values of these columns.
+pub(crate) fn content_len(columns: &[Column<'_>]) -> usize {
+    columns.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
 /// Bytes of the table of these columns.
 pub(crate) fn size(columns: &[Column<'_>]) -> usize {
-    size_of(columns.len(), columns.iter().map(|(name, value)| name.len() + value.len()).sum())
+    size_of(columns.len(), content_len(columns))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 
 use skein_log::Operation;
 
+use super::columns::check_columns;
 use super::writer::KEYS_PER_PREFETCH;
 use super::{Session, Ticket, Writer};
 use crate::batch::{Batch, Write};
@@ -41,7 +42,8 @@ impl Session {
     /// Does all writes of a batch together, or none; in their order, so of two to one key the last counts.
     ///
     /// # Errors
-    /// Limits, budget, columns put to a value, closed, stopped; nothing was done then.
+    /// Limits (a row's, after all writes before it, too), budget, columns put to a value, closed, stopped; nothing was
+    /// done then.
     pub fn apply(&mut self, batch: &Batch) -> Result<Ticket> {
         let columns: Vec<Vec<Column<'_>>> = batch.writes.iter().map(|(_, write)| columns_of(write)).collect();
         let writes: Vec<(&[u8], Op<'_>)> = batch
@@ -64,8 +66,10 @@ impl Session {
         let inner = self.inner();
         let mut writer = Writer::enter(inner, self.lane)?;
         for (key, op) in writes {
-            if let Op::Remove = op {
-                Inner::check_key(key)?;
+            match op {
+                Op::Remove => Inner::check_key(key)?,
+                Op::PutColumns(columns) => check_columns(key, columns)?,
+                Op::Put(_) => {}
             }
         }
         // Before the latches, so that they are held the shorter.

@@ -50,7 +50,7 @@ const REMOVALS_PER_SCAN: usize = 512;
 ///     writer.put(b"flock", b"wild ")?;
 ///     writer.update::<Error>(b"flock", |row, rows| {
 ///         let old = row.and_then(|row| row.value()).unwrap_or_default();
-///         Ok(Change::Put(rows.value(&[old, b"geese"])))
+///         Ok(Change::Put(rows.value(&[old, b"geese"])?))
 ///     })
 /// })?;
 /// assert_eq!(appended?.version, 2);

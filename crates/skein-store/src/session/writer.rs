@@ -143,6 +143,13 @@ impl<'s> Writer<'s> {
         }
     }
 
+    /// Refuses a row in the place of `seen` as [`admit`](Self::admit) does, and if its record, which begins at `start`, is
+    /// longer than records can be.
+    fn admit_row(&self, key: &[u8], seen: Option<RowRef<'_>>, row: &Row, start: usize) -> Result<()> {
+        self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len())?;
+        Error::check_record_len(self.records.bytes() - start)
+    }
+
     /// Notes a write that was done: its record, begun at `start`, counts.
     pub(super) fn recorded(&mut self, start: usize, version: u64, epoch: u64) {
         self.records.commit(start, version, epoch);
@@ -197,8 +204,8 @@ impl<'s> Writer<'s> {
         // What is there matters, and is looked up, only over the budget.
         let looked = self.over_budget.is_some().then(|| self.inner.index.get(key, &self.guard)).flatten();
         self.admit(key, looked.map(RowRef::content_len), value.len())?;
+        let (inner, mut row) = (self.inner, Some(self.inner.rows.value(&[value])?));
         let start = self.records.begin(|out| record::write_value(out, key, 0, value));
-        let (inner, mut row) = (self.inner, Some(self.inner.rows.value(&[value])));
         let (mut existed, mut version, mut epoch) = (false, 0, 0);
         let put = inner.index.compute(
             key,
@@ -296,15 +303,13 @@ impl<'s> Writer<'s> {
             let unchanged =
                 Updated { existed: seen.is_some(), changed: false, version: seen.map_or(0, RowRef::version) };
             let change = match decided {
-                Ok(Change::Put(row)) => {
-                    match self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len()) {
-                        Ok(()) => Change::Put(row),
-                        Err(error) => {
-                            self.records.cancel(start);
-                            return Err(error.into());
-                        }
+                Ok(Change::Put(row)) => match self.admit_row(key, seen, &row, start) {
+                    Ok(()) => Change::Put(row),
+                    Err(error) => {
+                        self.records.cancel(start);
+                        return Err(error.into());
                     }
-                }
+                },
                 Ok(Change::Remove) if seen.is_some() => Change::Remove,
                 Ok(Change::Keep | Change::Remove) => {
                     self.records.cancel(start);

@@ -134,10 +134,7 @@ impl Inner {
     pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
         let limits = &self.options.limits;
         within(key, limits.key_bytes)?;
-        if bytes > limits.value_bytes {
-            return Err(Error::ValueTooLong { len: bytes, limit: limits.value_bytes });
-        }
-        Ok(())
+        Error::check_value_len(bytes, limits.value_bytes)
     }
 
     /// Refuses a key that cannot be there; one that is over the option's limit may be, from an earlier run.
