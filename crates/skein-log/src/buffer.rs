@@ -117,7 +117,8 @@ impl Buffer {
         lock(&self.slots).appended
     }
 
-    /// Takes all records of `epoch`, which is closed. Every closed epoch is taken, in order.
+    /// Takes all records of `epoch`, which is closed. Every closed epoch is taken, in order: by whoever holds the token of
+    /// commits, and after a failure none is taken any more.
     pub fn take_closed(&self, epoch: u64) -> Chunk {
         let mut slots = lock(&self.slots);
         assert_eq!(slots.closed_through + 1, epoch, "epochs are taken in order");

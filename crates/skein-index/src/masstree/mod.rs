@@ -46,7 +46,7 @@ mod lens;
 mod link;
 mod lookup;
 mod node;
-#[allow(clippy::cast_precision_loss, reason = "weights are estimates")]
+#[expect(clippy::cast_precision_loss, reason = "weights are estimates")]
 mod partition;
 mod permutation;
 mod remove;
@@ -117,7 +117,8 @@ impl<S: Slot> Masstree<S> {
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// An empty tree of the width that its type says.
+    /// An empty tree of the width that its type says. Below a width of 10 an insert panics that finds a full node whose
+    /// keys differ in their lengths alone (see above).
     pub fn with_width(collector: Arc<Collector>) -> Self {
         const { assert!(width(W) >= 3, "a node has 3 to 15 slots") };
         const { assert!(size_of::<usize>() == 8, "a pointer must fill a slot's word") };

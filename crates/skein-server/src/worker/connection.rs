@@ -22,8 +22,10 @@ const SPARE_BYTES_MAX: usize = 64 << 10;
 /// Buffers kept for others, at most.
 const SPARE_BUFFERS_MAX: usize = 256;
 
-// Each is a fact of its own; together they are no state machine.
-#[allow(clippy::struct_excessive_bools)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own; together they are no state machine"
+)]
 pub(super) struct Connection {
     pub stream: TcpStream,
     pub client: Client,

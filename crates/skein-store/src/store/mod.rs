@@ -185,6 +185,9 @@ impl Store {
     ///
     /// # Errors
     /// Writes are stopped, or the store was closed before.
+    ///
+    /// # Panics
+    /// If the ticket is of another store, and of an epoch that this one has not begun.
     pub fn wait_durable(&self, ticket: Ticket) -> Result<()> {
         if ticket.epoch == 0 { Ok(()) } else { Ok(self.inner().log.wait_durable(ticket.epoch)?) }
     }
