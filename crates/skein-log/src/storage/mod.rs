@@ -18,10 +18,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod direct;
+mod folder;
 mod os;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 
+pub use folder::{lock_folder, make_folder};
 pub use os::OsStorage;
 
 /// What is in a folder.
