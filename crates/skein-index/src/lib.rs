@@ -9,9 +9,11 @@ pub mod masstree;
 pub mod memory;
 pub mod range;
 pub mod slot;
+pub mod walk;
 
 pub use index::{Change, Computed, Cursor, MemoryUsage, OrderedIndex, Refused};
 pub use masstree::Masstree;
 pub use range::{prefix, range, successor};
 pub use skein_sync::reclaim::{Collector, Guard, LocalGuard, OwnedGuard};
 pub use slot::{Boxed, Inline, Slot};
+pub use walk::{Direction, walk};

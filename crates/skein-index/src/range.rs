@@ -22,49 +22,7 @@ use skein_sync::reclaim::Guard;
 
 use crate::index::{Cursor, OrderedIndex};
 use crate::slot::Slot;
-
-/// An end of a range, owned.
-type Edge = Bound<Vec<u8>>;
-
-fn owned(bound: Bound<&[u8]>) -> Edge {
-    bound.map(<[u8]>::to_vec)
-}
-
-/// Whether `key` is not past the upper end of a range.
-fn below(key: &[u8], end: Bound<&[u8]>) -> bool {
-    match end {
-        Bound::Unbounded => true,
-        Bound::Included(end) => key <= end,
-        Bound::Excluded(end) => key < end,
-    }
-}
-
-/// Whether `key` is not before the lower end of a range.
-fn above(key: &[u8], start: Bound<&[u8]>) -> bool {
-    match start {
-        Bound::Unbounded => true,
-        Bound::Included(start) => key >= start,
-        Bound::Excluded(start) => key > start,
-    }
-}
-
-/// Moves a cursor to the first key of a range; returns whether there is a key at all from there on.
-fn to_start<'g, S: Slot>(cursor: &mut impl Cursor<'g, S>, start: Bound<&[u8]>) -> bool {
-    match start {
-        Bound::Unbounded => cursor.first(),
-        Bound::Included(key) => cursor.seek(key),
-        Bound::Excluded(key) => cursor.seek(key) && (cursor.key() != Some(key) || cursor.next()),
-    }
-}
-
-/// Moves a cursor to the last key of a range; returns whether there is a key at all down from there.
-fn to_end<'g, S: Slot>(cursor: &mut impl Cursor<'g, S>, end: Bound<&[u8]>) -> bool {
-    match end {
-        Bound::Unbounded => cursor.last(),
-        Bound::Included(key) => cursor.seek_back(key),
-        Bound::Excluded(key) => cursor.seek_back(key) && (cursor.key() != Some(key) || cursor.prev()),
-    }
-}
+use crate::walk::Way;
 
 /// The keys within `bounds`, in order, from both ends.
 ///
@@ -81,11 +39,8 @@ where
     G: Guard,
 {
     Range {
-        front: index.cursor(guard),
-        back: index.cursor(guard),
-        start: owned(bounds.start_bound()),
-        end: owned(bounds.end_bound()),
-        started: (false, false),
+        front: Side::new(index.cursor(guard), bounds.start_bound()),
+        back: Side::new(index.cursor(guard), bounds.end_bound()),
         done: false,
         slots: PhantomData,
     }
@@ -120,38 +75,53 @@ pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 /// The iterator of [`range`] and [`prefix`].
 #[derive(Debug)]
 pub struct Range<'g, S, C> {
-    front: C,
-    back: C,
-    start: Edge,
-    end: Edge,
-    started: (bool, bool),
+    front: Side<C>,
+    back: Side<C>,
     done: bool,
     slots: PhantomData<&'g S>,
 }
 
-fn as_slices(edge: &Edge) -> Bound<&[u8]> {
-    edge.as_ref().map(Vec::as_slice)
+/// One end of a range, and how far the iterator has come from there.
+#[derive(Debug)]
+struct Side<C> {
+    edge: Bound<Vec<u8>>,
+    /// On the key that was returned last, if one was.
+    cursor: C,
+    started: bool,
+}
+
+impl<C> Side<C> {
+    fn new(cursor: C, edge: Bound<&[u8]>) -> Self {
+        Self { edge: edge.map(<[u8]>::to_vec), cursor, started: false }
+    }
+
+    fn edge(&self) -> Bound<&[u8]> {
+        self.edge.as_ref().map(Vec::as_slice)
+    }
+
+    /// The next item from this side, unless that lies past `other`.
+    fn pull<'g, S: Slot, const FORWARD: bool>(&mut self, other: &Self) -> Option<(Vec<u8>, S::Ref<'g>)>
+    where
+        C: Cursor<'g, S>,
+    {
+        let found = if self.started {
+            Way::<FORWARD>::step(&mut self.cursor)
+        } else {
+            Way::<FORWARD>::begin(&mut self.cursor, self.edge.as_ref().map(Vec::as_slice))
+        };
+        self.started = true;
+        // What the other side has returned is within its edge.
+        let far = if other.started { Bound::Excluded(other.cursor.key()?) } else { other.edge() };
+        let key = self.cursor.key().filter(|key| found && Way::<FORWARD>::takes(key, far))?;
+        Some((key.to_vec(), self.cursor.value()?))
+    }
 }
 
 impl<'g, S: Slot, C: Cursor<'g, S>> Iterator for Range<'g, S, C> {
     type Item = (Vec<u8>, S::Ref<'g>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let found = if self.started.0 {
-            self.front.next()
-        } else {
-            to_start(&mut self.front, as_slices(&self.start))
-        };
-        self.started.0 = true;
-        let key = if found { self.front.key() } else { None };
-        let item = key.filter(|key| {
-            let met = self.started.1 && self.back.key().is_none_or(|back| *key >= back);
-            !met && below(key, as_slices(&self.end))
-        });
-        let item = item.map(<[u8]>::to_vec).zip(self.front.value());
+        let item = if self.done { None } else { self.front.pull::<S, true>(&self.back) };
         self.done = item.is_none();
         item
     }
@@ -159,34 +129,8 @@ impl<'g, S: Slot, C: Cursor<'g, S>> Iterator for Range<'g, S, C> {
 
 impl<'g, S: Slot, C: Cursor<'g, S>> DoubleEndedIterator for Range<'g, S, C> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let found =
-            if self.started.1 { self.back.prev() } else { to_end(&mut self.back, as_slices(&self.end)) };
-        self.started.1 = true;
-        let key = if found { self.back.key() } else { None };
-        let item = key.filter(|key| {
-            let met = self.started.0 && self.front.key().is_none_or(|front| *key <= front);
-            !met && above(key, as_slices(&self.start))
-        });
-        let item = item.map(<[u8]>::to_vec).zip(self.back.value());
+        let item = if self.done { None } else { self.back.pull::<S, false>(&self.front) };
         self.done = item.is_none();
         item
-    }
-}
-
-/// Calls `each` for every key within `bounds`, in order; `each` may change the index.
-pub(crate) fn for_each_key<S: Slot, I: OrderedIndex<S>, G: Guard>(
-    index: &I,
-    bounds: (Bound<&[u8]>, Bound<&[u8]>),
-    guard: &G,
-    mut each: impl FnMut(&[u8]),
-) {
-    let mut cursor = index.cursor(guard);
-    let mut found = to_start(&mut cursor, bounds.0);
-    while found && let Some(key) = cursor.key().filter(|key| below(key, bounds.1)) {
-        each(key);
-        found = cursor.next();
     }
 }

@@ -69,7 +69,12 @@ mod sealed {
 macro_rules! inline_integers {
     ($($t:ty),*) => {$(
         impl sealed::Sealed for $t {}
-        #[allow(clippy::cast_lossless, clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+        #[allow(
+            clippy::cast_lossless,
+            clippy::cast_sign_loss,
+            clippy::cast_possible_wrap,
+            reason = "one text for all widths and signs; a word holds the bits of each"
+        )]
         impl InlineValue for $t {
             #[inline(always)]
             fn to_word(self) -> u64 { self as u64 }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p skein-log --example log_speed [FOLDER]`
 
-#![allow(clippy::cast_precision_loss)] // rates for people to read
+#![expect(clippy::cast_precision_loss, reason = "rates for people to read")]
 
 use std::path::PathBuf;
 use std::sync::Arc;

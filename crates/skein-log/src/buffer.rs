@@ -18,9 +18,9 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use skein_sync::atomic::{AtomicUsize, Ordering};
+use skein_sync::locks::{lock, wait};
 
 use crate::record::{self, Kind};
-use crate::sync::lock;
 
 /// A buffer keeps this many empty vectors: one being filled again while the other is being written.
 const SPARES: usize = 2;
@@ -92,7 +92,7 @@ impl Buffer {
     pub fn wait_for_room(&self, give_up: impl Fn() -> bool) {
         let mut slots = lock(&self.slots);
         while self.is_full() && !give_up() {
-            slots = self.room.wait(slots).unwrap_or_else(std::sync::PoisonError::into_inner);
+            slots = wait(&self.room, slots);
         }
     }
 
@@ -117,7 +117,8 @@ impl Buffer {
         lock(&self.slots).appended
     }
 
-    /// Takes all records of `epoch`, which is closed. Every closed epoch is taken, in order.
+    /// Takes all records of `epoch`, which is closed. Every closed epoch is taken, in order: by whoever holds the token of
+    /// commits, and after a failure none is taken any more.
     pub fn take_closed(&self, epoch: u64) -> Chunk {
         let mut slots = lock(&self.slots);
         assert_eq!(slots.closed_through + 1, epoch, "epochs are taken in order");
@@ -139,7 +140,7 @@ impl Buffer {
     /// Gives an empty vector back for use.
     pub fn give_back(&self, mut bytes: Vec<u8>) {
         // One huge record should not hold its memory for ever.
-        if bytes.capacity() <= 2 * self.bound {
+        if bytes.capacity() / 2 <= self.bound {
             bytes.clear();
             let mut slots = lock(&self.slots);
             if slots.spares.len() < SPARES {

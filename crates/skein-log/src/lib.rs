@@ -37,7 +37,6 @@ mod roster;
 mod segment;
 pub mod small_file;
 pub mod storage;
-mod sync;
 mod writer;
 
 pub use error::{LogError, Result};

@@ -1,9 +1,10 @@
 //! The log as its users see it.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+
+use skein_sync::locks::lock;
 
 use crate::buffer::Buffer;
 use crate::commit::Shared;
@@ -14,8 +15,7 @@ use crate::operation::Operation;
 use crate::record::Link;
 use crate::recovery::{self, KeptLog};
 use crate::roster::{self, Rosters};
-use crate::storage::{Storage, StorageLock};
-use crate::sync::lock;
+use crate::storage::{Storage, StorageLock, lock_folder, make_folder};
 use crate::writer::LogWriter;
 use crate::{CheckpointEpochs, Durability, LogError, LogOptions, Recovered, Result, random, random_id};
 
@@ -309,15 +309,8 @@ fn report(report: &crate::RecoveryReport) {
 
 /// Creates the folders that get segments, and locks all.
 fn lock_folders(storage: &dyn Storage, options: &LogOptions) -> Result<Vec<Box<dyn StorageLock>>> {
-    options.folders.iter().try_for_each(|folder| roster::create_folder(storage, folder))?;
-    let lock_folder = |folder: &PathBuf| {
-        let path = folder.join("log.lock");
-        storage.lock(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => LogError::Locked { path: folder.clone() },
-            _ => LogError::io("lock", &path, &error),
-        })
-    };
-    options.all_folders().iter().map(lock_folder).collect()
+    options.folders.iter().try_for_each(|folder| make_folder(storage, folder))?;
+    options.all_folders().iter().map(|folder| lock_folder(storage, folder, "log.lock")).collect()
 }
 
 fn old_segments(log: &KeptLog) -> Vec<ClosedSegment> {

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
 use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::locks::{lock, wait};
 
 use crate::roster::Rosters;
 use crate::segment::{self, NewSegment, SegmentHeader};
 use crate::storage::Storage;
-use crate::sync::{lock, wait};
 use crate::{LogError, Result};
 
 /// What the maker needs to know of one log.

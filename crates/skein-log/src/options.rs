@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use skein_sync::threads;
+
 use crate::{LogError, Result};
 
 /// What a write promises when it is acknowledged.
@@ -67,7 +69,7 @@ impl LogOptions {
             folders,
             also_read: Vec::new(),
             give_up: false,
-            logs: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            logs: threads::cores(),
             durability: Durability::default(),
             segment_bytes: 64 << 20,
             flush_interval: Duration::from_millis(100),
@@ -90,8 +92,8 @@ impl LogOptions {
         if self.folders.is_empty() {
             return bad("folders", "there is none; name at least one".into());
         }
-        if !(1..=1024).contains(&self.logs) {
-            return bad("logs", format!("{} logs; there can be 1 to 1024", self.logs));
+        if !(1..=threads::MOST).contains(&self.logs) {
+            return bad("logs", format!("{} logs; there can be 1 to {}", self.logs, threads::MOST));
         }
         if !((64 << 10)..=(4 << 30)).contains(&self.segment_bytes) {
             return bad("segment_bytes", format!("{}; it can be 64 KiB to 4 GiB", self.segment_bytes));

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use skein_sync::atomic::{AtomicUsize, Ordering};
+use skein_sync::locks::{into_inner, lock};
+use skein_sync::threads;
 
-use crate::record::Kind;
+use crate::record::{Kind, RECORD_HEADER};
 use crate::recovery::reader::RecordReader;
 use crate::recovery::{self, Kept, Outcome};
 use crate::storage::Storage;
-use crate::sync::lock;
 use crate::{CheckpointEpochs, LogError, Result, roster};
 
 /// A torn tail that was cut off.
@@ -47,7 +48,7 @@ pub struct RecoveryReport {
 pub struct ReplayReport {
     /// Records handed over.
     pub records: u64,
-    /// Their payload bytes.
+    /// Their bytes in the logs, as [`LogStats::appended_bytes`](crate::LogStats::appended_bytes) counts them.
     pub bytes: u64,
 }
 
@@ -123,7 +124,7 @@ impl Recovered {
         let needed: Vec<&Kept> = self.kept.iter().filter(|kept| kept.last_epoch >= from_epoch).collect();
         let next = AtomicUsize::new(0);
         let total = Mutex::new((ReplayReport::default(), None));
-        let work = |worker: usize| {
+        threads::share(threads.min(needed.len()), |worker| {
             loop {
                 // Relaxed: the number itself is all that is shared.
                 let Some(kept) = needed.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
@@ -141,15 +142,8 @@ impl Recovered {
                     }
                 }
             }
-        };
-        std::thread::scope(|scope| {
-            let work = &work;
-            for worker in 1..threads.min(needed.len()) {
-                scope.spawn(move || work(worker));
-            }
-            work(0);
         });
-        match total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        match into_inner(total) {
             (report, None) => Ok(report),
             (_, Some(error)) => Err(error),
         }
@@ -178,7 +172,7 @@ fn replay_segment(
         let record = RecordRef { epoch: found.header.epoch, payload: found.payload };
         apply(record).map_err(|why| damaged(found.at, why))?;
         report.records += 1;
-        report.bytes += found.payload.len() as u64;
+        report.bytes += (RECORD_HEADER + found.payload.len()) as u64;
     }
     Ok(report)
 }

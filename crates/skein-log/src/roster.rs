@@ -10,15 +10,15 @@
 //! removal.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+
+use skein_sync::locks::lock;
 
 use crate::record::{u32_at, u64_at};
 use crate::segment::{file_name, parse_name};
 use crate::small_file::{self, Kind};
-use crate::storage::Storage;
-use crate::sync::lock;
+use crate::storage::{Storage, make_folder};
 use crate::{LogError, Result};
 
 const NAME: &str = "log.roster";
@@ -57,7 +57,7 @@ impl Roster {
     /// # Errors
     /// The path is a file, or a file operation failed.
     pub fn create(storage: &dyn Storage, folder: &Path, database: [u8; 16]) -> Result<Self> {
-        create_folder(storage, folder)?;
+        make_folder(storage, folder)?;
         let roster = Self { database, folder: crate::random_id(), segments: BTreeSet::new() };
         roster.write(storage, folder)?;
         Ok(roster)
@@ -86,16 +86,6 @@ impl Roster {
         }
         small_file::replace(storage, &folder.join(NAME), KIND, &body)
     }
-}
-
-/// Makes a log folder, if need be.
-pub fn create_folder(storage: &dyn Storage, folder: &Path) -> Result<()> {
-    storage.create_dir_all(folder).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
-            LogError::NotAFolder { path: folder.to_owned() }
-        }
-        _ => LogError::io("create the folder", folder, &error),
-    })
 }
 
 /// The rosters of the folders that are there, in their order; a folder that has none yet holds nothing of ours.

@@ -5,12 +5,13 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 
+use skein_sync::locks::{lock, wait};
+
 use crate::Result;
 use crate::buffer::Buffer;
 use crate::log_file::{LogFile, Part};
 use crate::maker::Maker;
 use crate::record::Participant;
-use crate::sync::{lock, wait};
 
 /// A part of a commit for a writer's thread to do.
 #[derive(Debug)]

@@ -3,7 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use skein_sync::threads;
+
 use crate::StartError;
+
+/// The clock cannot be asked for just any time to come, and nobody waits longer than that.
+const STOP_TIMEOUT_MAX: Duration = Duration::from_hours(24);
 
 /// How a server runs; `ServerOptions::default()` serves most users.
 #[derive(Debug, Clone)]
@@ -34,7 +39,7 @@ pub struct ServerOptions {
     pub reply_bytes_max: usize,
     /// Positions of SCAN that are kept for all clients together; 16,384 by default. The oldest goes first.
     pub scan_cursors_max: usize,
-    /// How long a stop waits for clients to take their replies; 5 s by default.
+    /// How long a stop waits for clients to take their replies; 5 s by default, at most a day.
     pub stop_timeout: Duration,
 }
 
@@ -43,7 +48,7 @@ impl Default for ServerOptions {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 6380)),
             password: None,
-            workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            workers: threads::cores(),
             clients_max: 10_000,
             request_bytes_max: 1 << 30,
             arg_bytes_max: 512 << 20,
@@ -70,7 +75,7 @@ impl ServerOptions {
             return Err(bad("password", "is empty", "give one, or none at all"));
         }
         for (name, value, min, max) in [
-            ("workers", self.workers, 1, 1 << 10),
+            ("workers", self.workers, 1, threads::MOST),
             ("clients_max", self.clients_max, 1, 1 << 20),
             ("request_bytes_max", self.request_bytes_max, 1 << 10, 2 << 30),
             ("arg_bytes_max", self.arg_bytes_max, 1 << 10, self.request_bytes_max),
@@ -83,6 +88,10 @@ impl ServerOptions {
             if value < min || value > max {
                 return Err(bad(name, &format!("is {value}"), &format!("choose {min} to {max}")));
             }
+        }
+        if self.stop_timeout > STOP_TIMEOUT_MAX {
+            let (is, most) = (self.stop_timeout.as_secs(), STOP_TIMEOUT_MAX.as_secs());
+            return Err(bad("stop_timeout", &format!("is {is} s"), &format!("choose up to {most} s")));
         }
         Ok(())
     }
@@ -138,6 +147,11 @@ mod tests {
             (|options| options.output_bytes_max = 1, "output_bytes_max is 1; choose 1024 to 1099511627776"),
             (|options| options.reply_bytes_max = 1, "reply_bytes_max is 1; choose 1024 to 1099511627776"),
             (|options| options.scan_cursors_max = 0, "scan_cursors_max is 0; choose 16 to 16777216"),
+            // It was taken, and the workers that added it to the present time at a stop panicked.
+            (
+                |options| options.stop_timeout = Duration::MAX,
+                "stop_timeout is 18446744073709551615 s; choose up to 86400 s",
+            ),
         ] {
             assert_eq!(wrong(change), format!("option {message}"));
         }

@@ -10,7 +10,9 @@
 //! before a restart is most likely unknown and not another scan's.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use skein_sync::locks::lock;
 
 /// Bytes of keys in the table, over all entries.
 const KEY_BYTES_MAX: usize = 64 << 20;
@@ -51,7 +53,7 @@ impl Cursors {
 
     fn table(&self) -> MutexGuard<'_, Table> {
         // The table is whole between any two statements that can panic: there are none.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 
     /// The key after which `cursor` goes on; `None` if it is unknown.

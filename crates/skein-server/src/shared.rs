@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 use mio::Waker;
 use mio::net::TcpStream;
+use skein_sync::locks::lock;
 
 use crate::cursors::Cursors;
 use crate::engine::{Durability, Store, Ticket};
@@ -91,7 +92,7 @@ impl Mailbox {
     }
 
     fn mail(&self) -> MutexGuard<'_, Mail> {
-        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.mail)
     }
 
     pub(crate) fn take(&self) -> Mail {
@@ -196,12 +197,12 @@ impl Shared {
 
     /// Has a checkpoint written; false if the server has stopped.
     pub(crate) fn ask_checkpoint(&self, who: CheckpointFor) -> bool {
-        let sender = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = lock(&self.checkpoints);
         sender.as_ref().is_some_and(|sender| sender.send(who).is_ok())
     }
 
     /// Lets the thread that writes checkpoints end.
     pub(crate) fn end_checkpoints(&self) {
-        self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner).take();
+        lock(&self.checkpoints).take();
     }
 }

@@ -98,6 +98,25 @@ fn keys_over_the_limit_are_refused_by_name() {
     assert_eq!(show(&client.call(&[b"SK.COUNT", &[b"[", &long[..]].concat(), b"+"])), ":0|");
 }
 
+/// A column that is named over and over is written over and over: a small request took all memory and the server with it.
+#[test]
+fn a_small_request_does_not_make_a_reply_without_bounds() {
+    let server = start();
+    let mut client = server.connect();
+    let value = vec![b'v'; 8 << 20];
+    assert_eq!(client.call(&[b"HSET", b"row", b"f", &value]), b":1\r\n");
+    let refusal = "-ERR the columns that are named have 536870912 bytes, more than the 536870911 of a whole row; name each once|";
+    let mut names: Vec<&[u8]> = vec![b"f"; 64];
+    let hmget = [&[b"HMGET", b"row".as_slice()], names.as_slice()].concat();
+    assert_eq!(show(&client.call(&hmget)), refusal);
+    let range = [&[b"SK.RANGE", b"-".as_slice(), b"+", b"COLUMNS", b"64"], names.as_slice()].concat();
+    assert_eq!(show(&client.call(&range)), refusal);
+    names.truncate(2);
+    let hmget = [&[b"HMGET", b"row".as_slice()], names.as_slice()].concat();
+    assert_eq!(client.call(&hmget).len(), 4 + 2 * (8 << 20) + 2 * (10 + 2));
+    alive(&server);
+}
+
 #[test]
 fn random_bytes_never_stop_the_server() {
     let server = start();

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use skein_index::Refused;
-use skein_log::LogError;
+use skein_log::{LogError, MAX_PAYLOAD};
 
 /// What an operation of the store answers.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -27,6 +27,15 @@ pub enum Error {
         /// The value's length in bytes.
         len: usize,
         /// The longest value, in bytes.
+        limit: usize,
+    },
+    /// What the log would have to keep of the write (names of columns, and some bytes for each, included) is longer than
+    /// a record of the log may be.
+    #[error("the write takes {len} bytes in the log, more than the limit of {limit} bytes; split it")]
+    WriteTooLong {
+        /// Bytes in the log.
+        len: usize,
+        /// The most there can be.
         limit: usize,
     },
     /// The write would take the store over its memory budget.
@@ -148,6 +157,17 @@ impl Error {
         Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: error.kind() }
     }
 
+    /// `Err` if a value, or the columns of a row, of `len` bytes are over `limit`.
+    #[inline]
+    pub(crate) fn check_value_len(len: usize, limit: usize) -> Result<()> {
+        if len > limit { Err(Self::ValueTooLong { len, limit }) } else { Ok(()) }
+    }
+
+    /// `Err` if a write needs a record of `len` bytes, and there are none that long.
+    pub(crate) fn check_record_len(len: usize) -> Result<()> {
+        if len > MAX_PAYLOAD { Err(Self::WriteTooLong { len, limit: MAX_PAYLOAD }) } else { Ok(()) }
+    }
+
     pub(crate) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), offset, what: what.into() }
     }
@@ -175,5 +195,22 @@ impl From<LogError> for Error {
             LogError::BadOption { name, why } => Self::BadOption { name, why },
             other => Self::WritesStopped { cause: other.to_string() },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_up_to_the_limit_are_taken() {
+        assert!(Error::check_value_len(7, 7).is_ok() && Error::check_record_len(MAX_PAYLOAD).is_ok());
+        let message = Error::check_value_len(8, 7).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "value of 8 bytes is longer than the limit of 7 bytes; split it or raise the limit"
+        );
+        let message = Error::check_record_len(MAX_PAYLOAD + 1).unwrap_err().to_string();
+        assert!(message.contains("1073741825 bytes") && message.contains("limit of 1073741824"), "{message}");
     }
 }

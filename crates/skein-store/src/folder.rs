@@ -10,12 +10,12 @@
 //! The identity is what makes loss show: a log folder or a checkpoint that it names has to be there. `docs/format.md`,
 //! "The data folder", draws the bytes; `log_folders` has the rules for log folders.
 
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use skein_log::random_id;
-use skein_log::storage::{Storage, StorageLock};
+use skein_log::storage::{Storage, StorageLock, lock_folder, make_folder};
+use skein_sync::locks::lock;
 
 use crate::identity::{Identity, LogFolder, StoreId};
 use crate::log_folders::{self, Settled};
@@ -39,17 +39,8 @@ impl Folder {
     pub(crate) fn open(path: &Path, options: &StoreOptions) -> Result<(Self, Box<dyn StorageLock>)> {
         let storage = options.storage.clone();
         let path = &absolute(path)?;
-        storage.create_dir_all(path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
-                Error::NotAFolder { path: path.clone() }
-            }
-            _ => Error::io("create", path, &error),
-        })?;
-        let lock_file = path.join("lock");
-        let lock = storage.lock(&lock_file).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => Error::Locked { path: path.clone() },
-            _ => Error::io("lock", &lock_file, &error),
-        })?;
+        make_folder(&*storage, path)?;
+        let lock = lock_folder(&*storage, path, "lock")?;
         let known = if let Some(identity) = Identity::read(&*storage, path)? {
             identity
         } else {
@@ -67,8 +58,8 @@ impl Folder {
         Ok((folder, lock))
     }
 
-    fn identity(&self) -> std::sync::MutexGuard<'_, Identity> {
-        self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+    fn identity(&self) -> MutexGuard<'_, Identity> {
+        lock(&self.identity)
     }
 
     /// Folders that get new segments, and those that are only read.

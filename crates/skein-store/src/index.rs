@@ -5,22 +5,15 @@
 use std::ops::{Bound, ControlFlow};
 
 use skein_index::masstree::Masstree;
-use skein_index::{Change, Collector, Computed, Cursor, Guard, MemoryUsage, OrderedIndex, Refused};
+use skein_index::{
+    Change, Collector, Computed, Cursor, Direction, Guard, MemoryUsage, OrderedIndex, Refused, walk,
+};
 
 use crate::options::IndexKind;
 use crate::row::{Row, RowRef};
 
 /// Bounds of a range of keys.
 pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
-
-/// Which way a scan goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// From small keys to great ones.
-    Forward,
-    /// From great keys to small ones.
-    Backward,
-}
 
 /// The index that a store was opened with.
 #[derive(Debug)]
@@ -103,22 +96,15 @@ impl Index {
         direction: Direction,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        let mut resume = match direction {
-            Direction::Forward => bounds.0.map(<[u8]>::to_vec),
-            Direction::Backward => bounds.1.map(<[u8]>::to_vec),
-        };
-        let end = match direction {
-            Direction::Forward => bounds.1,
-            Direction::Backward => bounds.0,
-        };
+        let (near, far) = direction.near_and_far(bounds);
+        let mut near = near.map(<[u8]>::to_vec);
         loop {
             let guard = self.collector().enter();
-            let next = each!(self, index => match direction {
-                Direction::Forward => chunk_forward(index.cursor(&guard), resume.as_ref().map(Vec::as_slice), end, &mut each),
-                Direction::Backward => chunk_backward(index.cursor(&guard), resume.as_ref().map(Vec::as_slice), end, &mut each),
-            });
-            match next {
-                Some(key) => resume = Bound::Excluded(key),
+            let from = near.as_ref().map(Vec::as_slice);
+            let last =
+                each!(self, index => scan_chunk(index.cursor(&guard), from, far, direction, &mut each));
+            match last {
+                Some(key) => near = Bound::Excluded(key),
                 None => return,
             }
         }
@@ -130,61 +116,22 @@ impl Index {
 const KEYS_PER_GUARD: usize = 1024;
 
 /// Scans up to [`KEYS_PER_GUARD`] keys; returns the last one if the scan has to go on after it.
-fn chunk_forward<'g>(
+fn scan_chunk<'g>(
     mut cursor: impl Cursor<'g, Row>,
-    start: Bound<&[u8]>,
-    end: Bound<&[u8]>,
+    near: Bound<&[u8]>,
+    far: Bound<&[u8]>,
+    direction: Direction,
     each: &mut impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
 ) -> Option<Vec<u8>> {
-    let mut on = match start {
-        Bound::Unbounded => cursor.first(),
-        Bound::Included(key) => cursor.seek(key),
-        Bound::Excluded(key) => cursor.seek(key) && (cursor.key() != Some(key) || cursor.next()),
-    };
-    for passed in 1.. {
-        let (true, Some(key), Some(row)) = (on, cursor.key(), cursor.value()) else { break };
-        let within = match end {
-            Bound::Unbounded => true,
-            Bound::Included(end) => key <= end,
-            Bound::Excluded(end) => key < end,
-        };
-        if !within || each(key, row).is_break() {
-            break;
+    let (mut left, mut last) = (KEYS_PER_GUARD, None);
+    walk(&mut cursor, near, far, direction, |key, row| {
+        each(key, row)?;
+        left -= 1;
+        if left > 0 {
+            return ControlFlow::Continue(());
         }
-        if passed == KEYS_PER_GUARD {
-            return Some(key.to_vec());
-        }
-        on = cursor.next();
-    }
-    None
-}
-
-/// As [`chunk_forward`], from `start` down to `end`.
-fn chunk_backward<'g>(
-    mut cursor: impl Cursor<'g, Row>,
-    start: Bound<&[u8]>,
-    end: Bound<&[u8]>,
-    each: &mut impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
-) -> Option<Vec<u8>> {
-    let mut on = match start {
-        Bound::Unbounded => cursor.last(),
-        Bound::Included(key) => cursor.seek_back(key),
-        Bound::Excluded(key) => cursor.seek_back(key) && (cursor.key() != Some(key) || cursor.prev()),
-    };
-    for passed in 1.. {
-        let (true, Some(key), Some(row)) = (on, cursor.key(), cursor.value()) else { break };
-        let within = match end {
-            Bound::Unbounded => true,
-            Bound::Included(end) => key >= end,
-            Bound::Excluded(end) => key > end,
-        };
-        if !within || each(key, row).is_break() {
-            break;
-        }
-        if passed == KEYS_PER_GUARD {
-            return Some(key.to_vec());
-        }
-        on = cursor.prev();
-    }
-    None
+        last = Some(key.to_vec());
+        ControlFlow::Break(())
+    });
+    last
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use skein_index::index::MAX_KEY_LEN;
 use skein_log::LogOptions;
 use skein_log::storage::{OsStorage, Storage};
+use skein_sync::threads;
 
 use crate::{Error, Result};
 
@@ -75,7 +76,7 @@ pub struct StoreOptions {
     pub durability: Durability,
     /// The index; `masstree` by default. Not part of what is on disk, so it may differ between runs.
     pub index: IndexKind,
-    /// Logs, one per worker; by default one per core. Sessions take them in turn.
+    /// Logs, one per worker; by default one per core, at most 1,024. Sessions take them in turn.
     pub logs: usize,
     /// Folders for new log segments, in turn, so that they may lie on several devices. None, the default, for those of
     /// the last run, and at first the folder `log` in the data folder. A relative path is taken from the current folder of
@@ -97,9 +98,9 @@ pub struct StoreOptions {
     /// A checkpoint starts this long after the last one, if anything was written; 1 hour by default, `None`
     /// for never.
     pub checkpoint_interval: Option<Duration>,
-    /// Threads that recover; by default one per core.
+    /// Threads that recover; by default one per core, at most 1,024.
     pub recovery_threads: usize,
-    /// Threads that write a checkpoint while requests run; by default one per two cores.
+    /// Threads that write a checkpoint while requests run; by default one per two cores, at most 1,024.
     pub checkpoint_threads: usize,
     /// The file system; tests put one in its place that fails.
     pub storage: Arc<dyn Storage>,
@@ -109,7 +110,7 @@ pub struct StoreOptions {
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cores = threads::cores();
         Self {
             durability: Durability::default(),
             index: IndexKind::default(),
@@ -142,11 +143,12 @@ impl StoreOptions {
             let why = format!("{}; it can be up to {VALUE_BYTES_MAX}", self.limits.value_bytes);
             return bad("limits.value_bytes", why);
         }
-        if self.recovery_threads == 0 {
-            return bad("recovery_threads", "0; it takes at least 1".into());
-        }
-        if self.checkpoint_threads == 0 {
-            return bad("checkpoint_threads", "0; it takes at least 1".into());
+        for (name, count) in
+            [("recovery_threads", self.recovery_threads), ("checkpoint_threads", self.checkpoint_threads)]
+        {
+            if !(1..=threads::MOST).contains(&count) {
+                return bad(name, format!("{count}; there can be 1 to {}", threads::MOST));
+            }
         }
         if self.checkpoint_log_bytes == Some(0) {
             return bad("checkpoint_log_bytes", "0; name a size, or None for never".into());

@@ -4,7 +4,7 @@
 //! used for rows whose columns lie in blocks, says what changed, and stands on the version just before its own.
 
 use crate::row::table::{self, Column, Table};
-use crate::row::{Row, RowRef, Rows};
+use crate::row::{Row, RowRef, Rows, TABLE_BYTES_MAX};
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
@@ -103,6 +103,13 @@ pub(crate) fn write_merge(out: &mut Vec<u8>, key: &[u8], version: u64, set: &[Co
     }
 }
 
+/// More bytes than any record of a put of these columns takes. The longest is that of the whole row, each column in a
+/// table of its own; what the row had before fits one small table then (else the record is a merge).
+pub(crate) fn columns_len_max(key: &[u8], columns: &[Column<'_>]) -> usize {
+    let tables = columns.len() * table::size_of(1, 0) + table::content_len(columns);
+    HEAD + key.len() + 2 * TABLE_BYTES_MAX + tables
+}
+
 /// Takes bytes off the front of a slice.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
@@ -163,9 +170,6 @@ pub(crate) fn row_of_tables(rows: &Rows, mut tables: &[u8]) -> Option<Row> {
         columns.extend(table.columns());
         tables = rest;
     }
-    if table::size(&columns) > crate::row::BODY_LEN_MAX {
-        return None;
-    }
     Row::from_sorted(rows, &columns)
 }
 
@@ -190,7 +194,7 @@ impl<'a> Merge<'a> {
     /// The row that the merge makes of `base`; `None` if the bytes are not a merge that leaves a column.
     pub(crate) fn onto(self, rows: &Rows, base: RowRef<'_>) -> Option<Row> {
         let (set, remove) = self.parts()?;
-        rows.merged(Some(base), &set, &remove)
+        rows.merged(Some(base), &set, &remove).ok()?
     }
 
     /// The record's own bytes, to be kept for later.
@@ -211,7 +215,7 @@ mod tests {
     #[test]
     fn records_come_back() {
         let rows = Rows::new();
-        let mut row = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]).unwrap();
+        let mut row = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]).unwrap().unwrap();
         row.set_version(5);
         let mut out = Vec::new();
         write_row(&mut out, b"key", row.as_ref());
@@ -241,7 +245,7 @@ mod tests {
         out[0] = 99;
         assert!(Record::parse(&out).is_none());
         let rows = Rows::new();
-        let base = rows.columns(&[(b"a", b"1")]).unwrap();
+        let base = rows.columns(&[(b"a", b"1")]).unwrap().unwrap();
         for bad in [&b"\x01\0\0\0"[..], b"\xff\xff\xff\xff\0\0\0\0\0\0\0\0", b"\0\0\0\0\x01\0\0\0a"] {
             assert!(Merge::of(bad).onto(&rows, base.as_ref()).is_none());
         }
@@ -249,6 +253,29 @@ mod tests {
     }
 
     proptest::proptest! {
+        /// The bound holds for rows that become large and for those that are.
+        #[test]
+        fn records_of_columns_have_a_bound(
+            old in 0usize..120,
+            set in proptest::collection::btree_map(0u16..500, 0usize..200, 1..90),
+        ) {
+            let rows = Rows::new();
+            let names: Vec<[u8; 2]> = (0..old as u16).map(u16::to_be_bytes).collect();
+            let old: Vec<Column<'_>> = names.iter().map(|name| (&name[..], &[][..])).collect();
+            let set: Vec<([u8; 2], Vec<u8>)> =
+                set.into_iter().map(|(name, len)| (name.to_be_bytes(), vec![0; len])).collect();
+            let set: Vec<Column<'_>> = set.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+            let before = rows.columns(&old).unwrap();
+            let after = rows.merged(before.as_ref().map(Row::as_ref), &set, &[]).unwrap().unwrap();
+            let bound = columns_len_max(b"key", &set);
+            let mut out = Vec::new();
+            write_row(&mut out, b"key", after.as_ref());
+            proptest::prop_assert!(out.len() <= bound, "{} bytes", out.len());
+            out.clear();
+            write_merge(&mut out, b"key", 1, &set, &[]);
+            proptest::prop_assert!(out.len() <= bound, "{} bytes", out.len());
+        }
+
         /// Whatever a payload is, reading it gives a record or none, and making its row gives a row or none.
         #[test]
         fn garbage_makes_no_harm(kind in 0u8..6, key_len in 0u16..8, body: Vec<u8>) {
@@ -257,7 +284,7 @@ mod tests {
             payload.extend_from_slice(&7u64.to_le_bytes());
             payload.extend_from_slice(&body);
             let rows = Rows::new();
-            let base = rows.columns(&[(b"a", b"1")]).unwrap();
+            let base = rows.columns(&[(b"a", b"1")]).unwrap().unwrap();
             match Record::parse(&payload).map(|record| record.effect) {
                 Some(Effect::Columns(tables)) => drop(row_of_tables(&rows, tables)),
                 Some(Effect::Merge(merge)) => drop(merge.onto(&rows, base.as_ref())),

@@ -229,7 +229,7 @@ fn an_update_may_keep_put_remove_or_fail() {
                     Ok(Change::Remove)
                 });
                 assert!(matches!(absent, Ok(done) if !done.existed && !done.changed && done.version == 0));
-                w.update::<Error>(b"k", |_, rows| Ok(Change::Put(rows.value(&[b"a", b"b"])))).unwrap();
+                w.update::<Error>(b"k", |_, rows| Ok(Change::Put(rows.value(&[b"a", b"b"])?))).unwrap();
                 let failed = w.update(b"k", |_, _| Err(Error::NotAnInteger));
                 assert!(matches!(failed, Err(Error::NotAnInteger)));
                 let kept = w.update::<Error>(b"k", |row, _| {
@@ -290,6 +290,65 @@ fn what_is_over_a_limit_is_refused_and_nothing_is_lost() {
     assert!(fits, "{:?}", store.stats());
 }
 
+/// Incident: with the memory budget used up, the removal of one of three columns was refused.
+/// Consequence: users who free memory as the error tells them to are refused too. Fix: only writes that add are.
+#[test]
+fn writes_that_do_not_add_go_on_over_the_budget() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut small = options(Durability::Buffered);
+    small.limits.memory_bytes = Some(8 << 20);
+    let store = Store::open(folder.path(), small).unwrap();
+    store.put_columns(b"h", &[(b"a", b"11"), (b"b", b"22"), (b"c", &[3; 40])]).unwrap();
+    store.put(b"n", b"10").unwrap();
+    store.put(b"empty", b"").unwrap();
+    assert!((0..1_000_000u32).any(|i| store.put(&i.to_be_bytes(), &[0; 100]).is_err()));
+
+    assert_eq!(store.remove_columns(b"h", &[b"b", b"no such"]).unwrap(), 1);
+    assert_eq!(store.increment(b"n", 5).unwrap(), 15);
+    assert!(!store.put_columns(b"h", &[(b"a", b"12")]).is_ok_and(|new| new != 0));
+    store.put(b"n", b"99").unwrap();
+    let mut batch = Batch::new();
+    batch.put("n", "7").put_columns("h", &[(b"c", b"short")]).remove("empty");
+    store.apply(&batch).unwrap();
+    assert_eq!(store.get(b"n").unwrap().as_deref(), Some(&b"7"[..]));
+
+    let over =
+        |result: Result<(), Error>| assert!(matches!(result, Err(Error::OverBudget { .. })), "{result:?}");
+    over(store.put(b"new", b"").map(drop));
+    over(store.put(b"n", b"100").map(drop));
+    over(store.increment(b"n", 993).map(drop));
+    over(store.put_columns(b"h", &[(b"d", b"")]).map(drop));
+    over(store.put_columns(b"h", &[(b"a", b"123")]).map(drop));
+    let mut batch = Batch::new();
+    batch.put("n", "8").put_columns("h", &[(b"a", b"1234")]);
+    over(store.apply(&batch).map(drop));
+    assert_eq!(store.get(b"n").unwrap().as_deref(), Some(&b"7"[..]), "nothing of a batch that is refused");
+}
+
+/// Incident: a batch whose columns made a row too long together with those that it had was refused, and the writes before
+/// these were done. Consequence: half a batch. Fix: what the rows will be is computed before anything is written.
+#[test]
+fn a_batch_that_makes_a_row_too_long_does_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut small = options(Durability::Buffered);
+    small.limits.value_bytes = 100;
+    let store = Store::open(folder.path(), small).unwrap();
+    store.put_columns(b"h", &[(b"a", &[0; 60])]).unwrap();
+    let mut batch = Batch::new();
+    batch.put("x", "1").put_columns("h", &[(b"b", &[0; 30])]).put_columns("h", &[(b"c", &[0; 30])]);
+    assert!(matches!(store.apply(&batch), Err(Error::ValueTooLong { len: 123, limit: 100 })));
+    assert_eq!((store.get(b"x").unwrap(), store.get_columns(b"h", None).unwrap().len()), (None, 1));
+    // Columns that are replaced count once, and what a batch removes does not count.
+    let mut batch = Batch::new();
+    batch
+        .put_columns("h", &[(b"a", &[1; 99])])
+        .remove("h")
+        .put_columns("h", &[(b"b", &[2; 90]), (b"b", &[3; 9])]);
+    batch.put_columns("h", &[(b"a", &[4; 80])]);
+    store.apply(&batch).unwrap();
+    assert_eq!(store.get_entry(b"h").unwrap().columns.len(), 2);
+}
+
 /// A limit that is lowered between two runs: what is there already stays readable and can go.
 #[test]
 fn keys_over_a_lowered_limit_can_be_read_and_removed() {
@@ -338,6 +397,9 @@ fn options_that_cannot_work_are_refused() {
     assert_eq!(bad(&|o| o.limits.value_bytes = VALUE_BYTES_MAX + 1), "limits.value_bytes");
     assert_eq!(bad(&|o| o.recovery_threads = 0), "recovery_threads");
     assert_eq!(bad(&|o| o.checkpoint_threads = 0), "checkpoint_threads");
+    // A count of parts is made of it, which overflowed.
+    assert_eq!(bad(&|o| o.checkpoint_threads = usize::MAX), "checkpoint_threads");
+    assert_eq!(bad(&|o| o.logs = 1025), "logs");
     assert_eq!(bad(&|o| o.logs = 0), "logs");
     assert_eq!(bad(&|o| o.segment_bytes = 1), "segment_bytes");
     assert_eq!(bad(&|o| o.checkpoint_log_bytes = Some(0)), "checkpoint_log_bytes");

@@ -7,7 +7,7 @@ use std::ops::Bound::Unbounded;
 
 use common::{LEVELS, copy, open, options};
 use proptest::prelude::*;
-use skein_store::{Batch, Direction, Durability, Error, Store};
+use skein_store::{Batch, Direction, Durability, Error, Store, StoreOptions};
 
 #[test]
 fn a_clean_close_and_a_drop_lose_nothing_at_any_level() {
@@ -184,6 +184,35 @@ fn checkpoints_start_by_log_size_and_by_time() {
         assert!(store.stats().checkpoints > 0);
         assert!(store.checkpoint_in_background() || store.stats().checkpoint_running);
     }
+}
+
+/// Incident: a store with 7.8 MB of log was started with a limit of 1 MB, and no checkpoint came; `skein stats` showed 0 bytes.
+/// Consequence: a store that is restarted often replays an ever longer log. Fix: the size begins with what was replayed.
+#[test]
+fn the_logs_of_earlier_runs_count_towards_a_checkpoint_by_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut written = 0;
+    for run in 0..3u8 {
+        let store = open(folder.path(), Durability::Buffered);
+        let recovered = store.stats().log_bytes;
+        assert_eq!(recovered, written, "run {run}");
+        assert_eq!(recovered, store.recovery().log_bytes);
+        store.put(&[run], &vec![0; 20_000]).unwrap();
+        store.flush().unwrap();
+        written = store.stats().log_bytes;
+        assert!(written > recovered + 20_000 && written < recovered + 21_000, "{written} after {recovered}");
+    }
+    // Nothing is written in this run.
+    let limited = StoreOptions { checkpoint_log_bytes: Some(50_000), ..options(Durability::Buffered) };
+    let store = Store::open(folder.path(), limited).unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while store.stats().checkpoints == 0 && std::time::Instant::now() < until {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!((store.stats().checkpoints, store.stats().log_bytes), (1, 0));
+    drop(store);
+    // What the checkpoint covers does not count again, though its segments may still be there.
+    assert_eq!(open(folder.path(), Durability::Buffered).stats().log_bytes, 0);
 }
 
 #[test]

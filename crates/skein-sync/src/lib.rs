@@ -2,11 +2,15 @@
 //!
 //! - [`atomic`]: the atomics façade. Build with `RUSTFLAGS="--cfg skein_loom"` and every atomic of the
 //!   indexes and of the log becomes one that `loom` explores.
+//! - [`locks`]: mutexes whose holder may have panicked.
 //! - [`reclaim`]: the one memory reclamation scheme, in one place.
 //! - [`spin`]: how a thread waits for another one that holds a latch for a few dozen instructions.
+//! - [`threads`]: work that several threads share out among themselves.
 //! - [`version`]: the version word of a tree node, by which readers notice writers.
 
 pub mod atomic;
+pub mod locks;
 pub mod reclaim;
 pub mod spin;
+pub mod threads;
 pub mod version;

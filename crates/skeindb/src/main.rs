@@ -1,6 +1,6 @@
 //! The `skein` command.
+#![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic on a full disk; see `console`")]
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -10,10 +10,12 @@ use crate::exit::{EXIT_CODES, Failure};
 
 mod bounds;
 mod commands;
+mod console;
 mod exit;
 mod format;
 mod progress;
 mod target;
+mod threads;
 mod units;
 
 /// Many small allocations of many threads are what a store does: mimalloc is measurably faster at them than the
@@ -36,7 +38,7 @@ Examples:
 #[command(name = "skein", version, after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 struct Cli {
     /// How much to log to standard error.
-    #[arg(long, global = true, value_enum, default_value = "warn")]
+    #[arg(long, global = true, value_enum, default_value = "warn", display_order = 900)]
     log_level: LogLevel,
     #[command(subcommand)]
     command: Command,
@@ -80,12 +82,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     #[cfg(feature = "planted-bugs")]
     plant_bug();
-    tracing_subscriber::fmt()
-        .with_max_level(LevelFilter::from(cli.log_level))
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false)
-        .init();
+    console::log(cli.log_level);
     let result = match &cli.command {
         Command::Serve(args) => commands::serve::run(args),
         Command::Load(args) => commands::load::run(args),
@@ -98,7 +95,7 @@ fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(Failure { exit, message }) => {
-            eprintln!("skein: {message}");
+            console::note(format_args!("skein: {message}"));
             exit.into()
         }
     }
@@ -115,7 +112,7 @@ fn plant_bug() {
         "skipped-crc" => set(Bug::SkippedCrc, true),
         _ => panic!("SKEIN_PLANTED_BUG={name}: there is no such bug"),
     }
-    eprintln!("skein: WRONG ON PURPOSE: {name}");
+    console::note(format_args!("skein: WRONG ON PURPOSE: {name}"));
 }
 
 #[cfg(test)]

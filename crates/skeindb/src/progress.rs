@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::console;
+
 /// How often the bar is brought up to date, at most.
 const STEP: Duration = Duration::from_millis(100);
 
@@ -96,7 +98,7 @@ pub struct Printer(ProgressBar);
 impl Printer {
     /// Prints one line.
     pub fn line(&self, text: impl Display) {
-        self.0.suspend(|| eprintln!("{text}"));
+        self.0.suspend(|| console::note(&text));
     }
 }
 

@@ -1,37 +1,111 @@
 //! Where a command works: a server or a data folder.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use skein_store::{Durability, Error, Store, StoreOptions};
 use skeindb::client::{Client, Reply};
 
+use crate::console;
 use crate::exit::{Exit, Failure};
 
 /// Where `skein serve` listens unless told otherwise.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:6380";
 
-/// Connects to a server and presents the password.
-pub fn connect(address: &str, password_file: Option<&Path>) -> Result<Client, Failure> {
-    let mut client = Client::connect(address).map_err(|error| {
-        Failure::new(format!("cannot connect to {address}: {error}; is `skein serve` running there?"))
-    })?;
-    let lost = |error| Failure::during(format_args!("lost the connection to {address}"), &error);
-    if let Some(file) = password_file {
-        let password = read_password(file)?;
-        if let Reply::Error(text) = client.call(&[b"AUTH", &password]).map_err(lost)? {
-            return Err(Failure::new(format!(
-                "{address} refused the password in {}: {text}",
-                file.display()
-            )));
+/// Where a command works, as options: a server, unless a data folder is named.
+#[derive(clap::Args)]
+pub struct TargetArgs {
+    /// The server, unless a data folder is named.
+    #[arg(long = "from", value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS, conflicts_with = "data")]
+    server: String,
+    /// The file with the server's password.
+    #[arg(long, value_name = "FILE", conflicts_with = "data")]
+    password_file: Option<PathBuf>,
+    /// A data folder that no server uses, in place of a server.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// A log folder of the data folder, if they were moved; otherwise it knows them. May be given several times.
+    #[arg(long, value_name = "DIR", requires = "data")]
+    log_dir: Vec<PathBuf>,
+}
+
+/// Where a command works.
+pub enum Target<'a> {
+    /// A running server.
+    Server(ServerTarget<'a>),
+    /// A data folder.
+    Folder(FolderTarget<'a>),
+}
+
+/// A server, as the command line names it.
+pub struct ServerTarget<'a> {
+    /// Host and port.
+    pub address: &'a str,
+    password_file: Option<&'a Path>,
+}
+
+/// A data folder, as the command line names it.
+pub struct FolderTarget<'a> {
+    path: &'a Path,
+    log_dirs: &'a [PathBuf],
+}
+
+impl TargetArgs {
+    /// What the options say.
+    pub fn target(&self) -> Target<'_> {
+        match &self.data {
+            Some(path) => Target::Folder(FolderTarget { path, log_dirs: &self.log_dir }),
+            None => Target::Server(ServerTarget {
+                address: &self.server,
+                password_file: self.password_file.as_deref(),
+            }),
         }
     }
-    match client.call(&[b"PING"]).map_err(lost)? {
-        Reply::Error(text) if text.starts_with("NOAUTH") => {
-            Err(Failure::new(format!("{address} asks for a password; name its file with --password-file")))
+}
+
+impl ServerTarget<'_> {
+    /// Connects and presents the password.
+    pub fn connect(&self) -> Result<Client, Failure> {
+        let address = self.address;
+        let mut client = Client::connect(address).map_err(|error| {
+            Failure::new(format!("cannot connect to {address}: {error}; is `skein serve` running there?"))
+        })?;
+        let lost = |error| lost(address, &error);
+        if let Some(file) = self.password_file {
+            let password = read_password(file)?;
+            if let Reply::Error(text) = client.call(&[b"AUTH", &password]).map_err(lost)? {
+                return Err(Failure::new(format!(
+                    "{address} refused the password in {}: {text}",
+                    file.display()
+                )));
+            }
         }
-        Reply::Error(text) => Err(Failure::new(format!("{address} refuses commands: {text}"))),
-        _ => Ok(client),
+        match client.call(&[b"PING"]).map_err(lost)? {
+            Reply::Error(text) if text.starts_with("NOAUTH") => Err(Failure::new(format!(
+                "{address} asks for a password; name its file with --password-file"
+            ))),
+            Reply::Error(text) => Err(Failure::new(format!("{address} refuses commands: {text}"))),
+            _ => Ok(client),
+        }
+    }
+}
+
+/// The connection to a server broke.
+pub fn lost(address: &str, error: &io::Error) -> Failure {
+    Failure::during(format_args!("lost the connection to {address}"), error)
+}
+
+impl FolderTarget<'_> {
+    /// Opens the store that is there, as a server would.
+    pub fn open_existing(&self) -> Result<Store, Failure> {
+        refuse_strange(self.path)?;
+        self.open(StoreOptions::default())
+    }
+
+    /// Opens the store, or makes it.
+    pub fn open(&self, options: StoreOptions) -> Result<Store, Failure> {
+        open(self.path, StoreOptions { log_folders: self.log_dirs.to_vec(), ..options })
     }
 }
 
@@ -47,12 +121,6 @@ pub fn read_password(file: &Path) -> Result<Vec<u8>, Failure> {
         return Err(Failure::new(format!("the password file {} is empty", file.display())));
     }
     Ok(password)
-}
-
-/// Opens the store in an existing data folder, as a server would.
-pub fn open_existing(folder: &Path, log_dirs: &[PathBuf]) -> Result<Store, Failure> {
-    refuse_strange(folder)?;
-    open(folder, StoreOptions { log_folders: log_dirs.to_vec(), ..StoreOptions::default() })
 }
 
 /// Refuses what is no data folder, so that a command that only reads does not make one of it. (A file is left to
@@ -73,14 +141,17 @@ pub fn refuse_strange(folder: &Path) -> Result<(), Failure> {
 pub fn open(folder: &Path, options: StoreOptions) -> Result<Store, Failure> {
     let store = Store::open(folder, options).map_err(|error| store_failure(&error))?;
     for (file, bytes) in &store.recovery().torn_tails {
-        eprintln!(
+        console::note(format_args!(
             "skein: {}: cut off {bytes} bytes that were being written when the last process died; nothing that was \
              promised is lost",
             file.display()
-        );
+        ));
     }
     for folder in &store.recovery().log_folders_given_up {
-        eprintln!("skein: {}: given up; the data is as the newest checkpoint has it", folder.display());
+        console::note(format_args!(
+            "skein: {}: given up; the data is as the newest checkpoint has it",
+            folder.display()
+        ));
     }
     Ok(store)
 }
@@ -100,6 +171,7 @@ const NAMES: &[(&str, &str)] = &[
     ("output_bytes_max", "--max-output"),
     ("reply_bytes_max", "--max-reply"),
     ("scan_cursors_max", "--max-scan-cursors"),
+    ("stop_timeout", "--stop-timeout"),
 ];
 
 /// An option's name on the command line.

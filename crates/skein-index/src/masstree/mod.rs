@@ -46,7 +46,7 @@ mod lens;
 mod link;
 mod lookup;
 mod node;
-#[allow(clippy::cast_precision_loss, reason = "weights are estimates")]
+#[expect(clippy::cast_precision_loss, reason = "weights are estimates")]
 mod partition;
 mod permutation;
 mod remove;
@@ -60,7 +60,7 @@ mod write;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use skein_sync::atomic::{AtomicU64, Ordering};
@@ -77,6 +77,7 @@ use crate::counter::Counter;
 use crate::index::{Change, Computed, MAX_KEY_LEN, MemoryUsage, OrderedIndex, Refused};
 use crate::memory::{Arena, Part};
 use crate::slot::Slot;
+use crate::walk::{Direction, walk};
 
 /// An ordered index over byte strings; see the module's head.
 ///
@@ -117,7 +118,8 @@ impl<S: Slot> Masstree<S> {
 }
 
 impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// An empty tree of the width that its type says.
+    /// An empty tree of the width that its type says. Below a width of 10 an insert panics that finds a full node whose
+    /// keys differ in their lengths alone (see above).
     pub fn with_width(collector: Arc<Collector>) -> Self {
         const { assert!(width(W) >= 3, "a node has 3 to 15 slots") };
         const { assert!(size_of::<usize>() == 8, "a pointer must fill a slot's word") };
@@ -247,13 +249,13 @@ impl<S: Slot, const W: usize> OrderedIndex<S> for Masstree<S, W> {
         mut each: impl FnMut(&[u8]),
         guard: &G,
     ) -> usize {
-        check_guard(&self.collector, guard);
         let mut removed = 0;
-        crate::range::for_each_key(self, bounds, guard, |key| {
+        walk(&mut self.cursor(guard), bounds.0, bounds.1, Direction::Forward, |key, _| {
             if self.remove(key, guard).is_some() {
                 removed += 1;
                 each(key);
             }
+            ControlFlow::Continue(())
         });
         removed
     }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use skein_sync::locks::lock;
 
 use super::arena::{PARTS, Part};
 use super::bin::Bin;
@@ -48,11 +50,6 @@ struct Pool {
 unsafe impl Send for Heap {}
 // SAFETY: as above.
 unsafe impl Sync for Heap {}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code that can panic runs under these mutexes, so a poisoned one is still consistent.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The address of a region or span as a pointer (invariant 6).
 fn pointer(address: usize) -> NonNull<u8> {

@@ -5,8 +5,10 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+
+use skein_sync::locks::lock;
 
 use super::arena::Part;
 use super::heap::Heap;
@@ -66,7 +68,7 @@ pub(super) unsafe fn alloc_large(heap: *const Heap, size: usize, part: Part) -> 
         for counter in [&this.reserved, &this.taken, &this.large_live[part as usize]] {
             counter.fetch_add(layout.size(), Ordering::Relaxed);
         }
-        let mut list = this.large.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut list = lock(&this.large);
         header.write(Header { heap, size, prev: null_mut(), next: list.head });
         if !list.head.is_null() {
             (*list.head).prev = header;
@@ -97,7 +99,7 @@ pub(super) unsafe fn free_large(object: NonNull<u8>, size: usize, part: Part) {
             for counter in [&this.reserved, &this.taken, &this.large_live[part as usize]] {
                 counter.fetch_sub(footprint(size), Ordering::Relaxed);
             }
-            let mut list = this.large.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut list = lock(&this.large);
             let (prev, next) = ((*header).prev, (*header).next);
             if prev.is_null() {
                 list.head = next;

@@ -7,10 +7,10 @@ pub mod random;
 pub mod shared_keys;
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use proptest::prelude::*;
-use skein_index::{Change, Cursor, Guard, Inline, OrderedIndex, range};
+use skein_index::{Change, Cursor, Direction, Guard, Inline, OrderedIndex, range, walk};
 
 /// A key.
 pub type Key = Vec<u8>;
@@ -126,6 +126,22 @@ fn within(model: &BTreeMap<Key, u64>, start: &Bound<Key>, end: &Bound<Key>) -> V
         .collect()
 }
 
+/// What a walk shows.
+fn walked<I: OrderedIndex<Inline<u64>>, G: Guard>(
+    index: &I,
+    bounds: (Bound<&[u8]>, Bound<&[u8]>),
+    direction: Direction,
+    guard: &G,
+) -> Vec<(Key, u64)> {
+    let (near, far) = direction.near_and_far(bounds);
+    let mut found = Vec::new();
+    walk(&mut index.cursor(guard), near, far, direction, |key, value| {
+        found.push((key.to_vec(), value));
+        ControlFlow::Continue(())
+    });
+    found
+}
+
 /// Runs an operation on the index and on the model, and compares what they say.
 pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
     index: &I,
@@ -212,6 +228,11 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
             }
             front.extend(back.into_iter().rev());
             assert_eq!(front, expected);
+            let bounds = as_slices(start, end);
+            assert_eq!(walked(index, bounds, Direction::Forward, guard), expected);
+            let mut found = walked(index, bounds, Direction::Backward, guard);
+            found.reverse();
+            assert_eq!(found, expected);
         }
         Operation::RemoveRange(start, end) => {
             let expected = within(model, start, end);

@@ -26,10 +26,10 @@ use crate::epoch::EpochGate;
 use crate::maker::Maker;
 use crate::planted::{self, Bug};
 use crate::storage::Storage;
-use crate::sync::lock;
 use crate::writer::LogWriter;
 use crate::{Durability, LogError, Result};
 use parts::Parts;
+use skein_sync::locks::lock;
 use turns::{Token, Turn};
 
 const RUNNING: u8 = 0;

@@ -1,8 +1,9 @@
 //! Writing an epoch: each log's part, in parallel where there are several.
 
+use skein_sync::locks::{lock, wait};
+
 use super::{POISONED, Shared};
 use crate::record::Participant;
-use crate::sync::{lock, wait};
 use crate::writer::Job;
 use crate::{LogError, Result};
 

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use skein_sync::locks::{lock, wait, wait_timeout};
+
 use super::Shared;
 use crate::Durability;
-use crate::sync::{lock, wait, wait_timeout};
 
 /// Who may commit, and who is asked to.
 #[derive(Debug, Default)]

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use skein_sync::atomic::{AtomicUsize, Ordering};
+use skein_sync::locks::{into_inner, lock};
+use skein_sync::threads;
 
 use super::find::Segment;
 use super::scan::{self, SegmentScan};
 use crate::record::{Kind, Link, Position};
 use crate::recovery::reader::RecordReader;
-use crate::sync::lock;
 use crate::{LogError, Result};
 
 /// A segment and what it holds.
@@ -110,8 +111,7 @@ fn link_of(segment: &Segment) -> Result<Option<Link>> {
 pub fn scan_all(segments: &[Arc<Segment>], begin: u64) -> Result<Vec<Scanned>> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<Result<Scanned>>>> = Mutex::new(segments.iter().map(|_| None).collect());
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let work = || {
+    threads::share(threads::cores().min(segments.len()), |_| {
         loop {
             // Relaxed: the number itself is all that is shared; results go through the lock.
             let place = next.fetch_add(1, Ordering::Relaxed);
@@ -119,15 +119,8 @@ pub fn scan_all(segments: &[Arc<Segment>], begin: u64) -> Result<Vec<Scanned>> {
             let result = scan_one(segment, begin);
             lock(&done)[place] = Some(result);
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.min(segments.len()) {
-            scope.spawn(work);
-        }
-        work();
     });
-    let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.into_iter().flatten().collect()
+    into_inner(done).into_iter().flatten().collect()
 }
 
 fn scan_one(segment: &Arc<Segment>, begin: u64) -> Result<Scanned> {

@@ -22,7 +22,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Mutex;
 
-use crate::sync::lock;
+use skein_sync::locks::lock;
 
 /// What direct writes are aligned to: no device at hand asks for more.
 const PAGE: usize = 4096;
@@ -55,10 +55,12 @@ struct Staging {
 impl Staging {
     fn new() -> Self {
         let memory = vec![0; STAGING + PAGE];
-        let start = memory.as_ptr().align_offset(PAGE);
+        let address = memory.as_ptr().addr();
+        let start = address.next_multiple_of(PAGE) - address;
         Self { memory, start }
     }
 
+    /// Puts `bytes`, at most [`STAGING`] of them, where a direct write takes them from: less than a page lies before.
     fn fill(&mut self, bytes: &[u8]) -> &[u8] {
         let aligned = &mut self.memory[self.start..self.start + bytes.len()];
         aligned.copy_from_slice(bytes);
@@ -72,6 +74,7 @@ impl Direct {
         if bytes.len() < WORTH_IT {
             return buffered.write_all_at(bytes, offset);
         }
+        // Less than a page, and so less than `bytes`.
         let head = (offset.next_multiple_of(PAGE as u64) - offset) as usize;
         let pages = (bytes.len() - head) / PAGE * PAGE;
         let (head, rest) = bytes.split_at(head);

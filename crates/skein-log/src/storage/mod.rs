@@ -18,10 +18,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod direct;
+mod folder;
 mod os;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 
+pub use folder::{lock_folder, make_folder};
 pub use os::OsStorage;
 
 /// What is in a folder.
@@ -37,7 +39,7 @@ pub struct DirEntry {
 pub trait StorageLock: Send + Sync + std::fmt::Debug {}
 
 /// A file system, as far as logs and checkpoints need one.
-#[allow(clippy::missing_errors_doc)] // every method answers what the system says
+#[expect(clippy::missing_errors_doc, reason = "every method answers what the system says")]
 pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
     /// A handle of one's own to the same file system.
     fn share(&self) -> Arc<dyn Storage>;
@@ -75,8 +77,8 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
 }
 
 /// An open file. Reading and writing name their position, so a file is used from many threads.
-#[allow(clippy::missing_errors_doc)] // every method answers what the system says
-#[allow(clippy::len_without_is_empty)] // the length may fail, and nobody asks for emptiness
+#[expect(clippy::missing_errors_doc, reason = "every method answers what the system says")]
+#[expect(clippy::len_without_is_empty, reason = "the length may fail, and nobody asks for emptiness")]
 pub trait StorageFile: Send + Sync + std::fmt::Debug {
     /// Reads from `offset` until `buf` is full or the file ends; returns how many bytes were read.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;

@@ -28,7 +28,9 @@ impl OsFile {
 
 /// `flock` is released when the file is closed, also by the death of the process.
 #[derive(Debug)]
-struct OsLock(#[allow(dead_code)] File);
+struct OsLock {
+    _file: File,
+}
 
 impl StorageLock for OsLock {}
 
@@ -95,7 +97,7 @@ impl Storage for OsStorage {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn StorageLock>> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Box::new(OsLock(file))),
+            Ok(()) => Ok(Box::new(OsLock { _file: file })),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => Err(error),
         }

@@ -1,5 +1,5 @@
 //! A workload whose records tell what is missing, and what a log holds.
-#![allow(dead_code)] // not every test file uses all of it
+#![allow(dead_code, reason = "each test program uses its part")]
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -2,7 +2,7 @@
 
 use super::Fault;
 use super::fault::{NOT_AN_INTEGER, WRONG_TYPE};
-use crate::engine::{Error, RowRef, Writer};
+use crate::engine::{Error, RowRef, VALUE_BYTES_MAX, Writer};
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
@@ -42,11 +42,31 @@ pub(super) fn hlen(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>)
 
 pub(super) fn hmget(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
     with_columns(row, reply, |row, reply| {
-        reply.array(args.len() - 2);
-        for name in args.from(2) {
-            reply.bulk_or_null(row.and_then(|row| row.column(name)));
+        if let Err(fault) = write_named(row, args.from(2), reply) {
+            fault.write(reply);
         }
     });
+}
+
+/// The columns of these names as an array, null where there is none. One that is named many times is written many times,
+/// so their length has a bound: that of a row.
+pub(super) fn write_named<'n>(
+    row: Option<RowRef<'_>>,
+    names: impl Iterator<Item = &'n [u8]>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let values: Vec<Option<&[u8]>> = names.map(|name| row.and_then(|row| row.column(name))).collect();
+    let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
+    if bytes > VALUE_BYTES_MAX {
+        return Err(Fault::owned(format!(
+            "ERR the columns that are named have {bytes} bytes, more than the {VALUE_BYTES_MAX} of a whole row; name each once"
+        )));
+    }
+    reply.array(values.len());
+    for value in values {
+        reply.bulk_or_null(value);
+    }
+    Ok(())
 }
 
 pub(super) fn hgetall(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {

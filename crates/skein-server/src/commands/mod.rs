@@ -6,8 +6,10 @@
 //!                                  Handler::General   all the rest                runs alone
 //! ```
 
-// Handlers of one kind have one signature, whether they can fail or not.
-#![allow(clippy::unnecessary_wraps)]
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "handlers of one kind have one signature, whether they can fail or not"
+)]
 
 pub(crate) mod connection;
 pub(crate) mod fault;

@@ -82,7 +82,7 @@ pub(super) fn set(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_
             }
         }
         let refused = if row.is_some() { options.if_absent } else { options.if_present };
-        Ok(if refused { Change::Keep } else { Change::Put(rows.value(&[value])) })
+        Ok(if refused { Change::Keep } else { Change::Put(rows.value(&[value])?) })
     })?;
     if !options.get {
         if updated.changed { reply.ok() } else { reply.null() }
@@ -92,7 +92,7 @@ pub(super) fn set(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_
 
 pub(super) fn set_nx(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
     let updated = writer.update(args.get(1), |row, rows| {
-        Ok::<_, Fault>(if row.is_some() { Change::Keep } else { Change::Put(rows.value(&[args.get(2)])) })
+        Ok::<_, Fault>(if row.is_some() { Change::Keep } else { Change::Put(rows.value(&[args.get(2)])?) })
     })?;
     reply.int(updated.changed.into());
     Ok(())
@@ -122,7 +122,7 @@ pub(super) fn append(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply
         if len > VALUE_BYTES_MAX {
             return Err(Fault::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)"));
         }
-        Ok(Change::Put(rows.value(&[value, more])))
+        Ok(Change::Put(rows.value(&[value, more])?))
     })?;
     reply.count(len);
     Ok(())

@@ -11,6 +11,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use super::Fault;
+use super::hashes::write_named;
 use super::skein::bounds::Range;
 use super::skein::write_held;
 use crate::engine::{Direction, RowRef, Session, Ticket};
@@ -96,9 +97,15 @@ impl RangeTask {
         let Self { range, direction, left, shape, elements } = self;
         let begin = reply.position();
         let mut keys = 0;
-        let mut last = None;
+        let (mut last, mut fault) = (None, None);
         slice.session.scan(range.bounds(), *direction, |key, row| {
-            *elements += write_entry(key, row, shape, reply);
+            match write_entry(key, row, shape, reply) {
+                Ok(count) => *elements += count,
+                Err(error) => {
+                    fault = Some(error);
+                    return ControlFlow::Break(());
+                }
+            }
             keys += 1;
             *left -= 1;
             let full = keys == SLICE_KEYS || reply.position() - begin > SLICE_BYTES;
@@ -108,6 +115,9 @@ impl RangeTask {
             }
             ControlFlow::Continue(())
         });
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
         if reply.position() - slice.start > slice.reply_bytes_max {
             return Err(too_long(slice.reply_bytes_max));
         }
@@ -121,10 +131,10 @@ impl RangeTask {
 }
 
 /// Writes one key; how many elements that were.
-fn write_entry(key: &[u8], row: RowRef<'_>, shape: &Shape, reply: &mut Reply<'_>) -> usize {
+fn write_entry(key: &[u8], row: RowRef<'_>, shape: &Shape, reply: &mut Reply<'_>) -> Result<usize, Fault> {
     if let Shape::Keys = shape {
         reply.bulk(key);
-        return 1;
+        return Ok(1);
     }
     // As ZRANGE WITHSCORES does: pairs of their own in RESP3, all in one row in RESP2.
     let pairs = reply.protocol() == Protocol::Resp3;
@@ -133,15 +143,10 @@ fn write_entry(key: &[u8], row: RowRef<'_>, shape: &Shape, reply: &mut Reply<'_>
     }
     reply.bulk(key);
     match shape {
-        Shape::Columns(names) => {
-            reply.array(names.len());
-            for name in names {
-                reply.bulk_or_null(row.column(name));
-            }
-        }
+        Shape::Columns(names) => write_named(Some(row), names.iter().map(Vec::as_slice), reply)?,
         _ => write_held(row, reply),
     }
-    if pairs { 1 } else { 2 }
+    Ok(if pairs { 1 } else { 2 })
 }
 
 fn too_long(limit: usize) -> Fault {

@@ -8,6 +8,7 @@ use crate::client::Client;
 use crate::commands::{Task, resolve};
 use crate::resp::{Input, ProtocolError, RequestLimits};
 
+use super::SPARE_BUFFERS_MAX;
 use super::output::Output;
 
 /// Bytes of one read at most, so that one client does not hold up the others.
@@ -19,11 +20,10 @@ const DROPPED_READS: usize = 64;
 /// Input buffers over this size are not kept for others.
 const SPARE_BYTES_MAX: usize = 64 << 10;
 
-/// Buffers kept for others, at most.
-const SPARE_BUFFERS_MAX: usize = 256;
-
-// Each is a fact of its own; together they are no state machine.
-#[allow(clippy::struct_excessive_bools)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own; together they are no state machine"
+)]
 pub(super) struct Connection {
     pub stream: TcpStream,
     pub client: Client,

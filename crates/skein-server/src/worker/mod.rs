@@ -50,6 +50,9 @@ const GROUP: usize = 64;
 
 const EVENTS: usize = 1024;
 
+/// Buffers of each kind, without a connection, that a worker keeps at most.
+const SPARE_BUFFERS_MAX: usize = 256;
+
 /// Turns after which a worker that always has work looks at the stop flag and the clock.
 const STOP_TICK: Duration = Duration::from_millis(20);
 

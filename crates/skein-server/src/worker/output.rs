@@ -10,11 +10,10 @@
 
 use std::collections::VecDeque;
 
+use super::SPARE_BUFFERS_MAX;
+
 /// Buffers of up to this size are kept, for this connection or another, when they are empty.
 const KEEP_BYTES: usize = 16 << 10;
-
-/// Buffers kept for others, at most.
-const SPARE_BUFFERS_MAX: usize = 256;
 
 /// Sent bytes are taken out of a buffer that does not run empty once they are this many.
 const DRAIN_BYTES: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! A server on a free port with a store in a temporary folder, and a client that speaks bytes.
 
-#![allow(dead_code)] // every test file uses its part
+#![allow(dead_code, reason = "each test program uses its part")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use skein_sync::atomic::{AtomicUsize, Ordering};
+use skein_sync::locks::{into_inner, lock};
+use skein_sync::threads;
 
 use super::manifest::Manifest;
 use super::{part, part_name};
@@ -26,7 +28,7 @@ pub(crate) fn load(
 ) -> Result<()> {
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(None);
-    let work = || {
+    threads::share(threads.min(manifest.parts.len()), |_| {
         loop {
             // Relaxed: a ticket; what the threads did is handed over by the end of the scope.
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -43,19 +45,13 @@ pub(crate) fn load(
                     index.insert(row.key, row.row(rows)?, &guard).ok().map(drop)
                 });
             if let Err(error) = result {
-                failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                lock(&failed).get_or_insert(error);
                 next.store(manifest.parts.len(), Ordering::Relaxed);
                 return;
             }
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.min(manifest.parts.len()) {
-            scope.spawn(work);
-        }
-        work();
     });
-    failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    into_inner(failed).map_or(Ok(()), Err)
 }
 
 /// Reads all parts and checks them, keeping nothing; for `skein check`.

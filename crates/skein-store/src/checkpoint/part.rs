@@ -15,7 +15,7 @@ use skein_log::storage::{Storage, StorageFile};
 use super::manifest::PartInfo;
 use crate::identity::StoreId;
 use crate::record::{self, Reader};
-use crate::row::{BODY_LEN_MAX, Row, RowRef, Rows};
+use crate::row::{Row, RowRef, Rows};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"SKEINCKP";
@@ -124,12 +124,11 @@ pub(crate) struct PartRow<'a> {
 }
 
 impl PartRow<'_> {
-    /// Makes the row; `None` if its columns are not well-formed.
+    /// Makes the row; `None` if it is not one.
     #[inline]
     pub(crate) fn row(&self, rows: &Rows) -> Option<Row> {
         let mut row = match self.kind {
-            VALUE if self.body.len() > BODY_LEN_MAX => return None,
-            VALUE => rows.value(&[self.body]),
+            VALUE => rows.value(&[self.body]).ok()?,
             _ => record::row_of_tables(rows, self.body)?,
         };
         row.set_version(self.version);

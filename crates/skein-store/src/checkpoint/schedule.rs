@@ -1,8 +1,10 @@
 //! The background thread that starts checkpoints: by log size, by time, on request.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use skein_sync::locks::{lock, wait_timeout};
 
 use crate::store::Inner;
 use crate::{Error, Result};
@@ -25,11 +27,6 @@ struct Orders {
 pub(crate) struct Scheduler {
     shared: Arc<(Mutex<Orders>, Condvar)>,
     thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that can panic runs under these mutexes.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Scheduler {
@@ -74,7 +71,7 @@ fn run(inner: &Inner, (orders, wake): &(Mutex<Orders>, Condvar)) {
     loop {
         let mut held = lock(orders);
         if !held.stop && !held.requested {
-            held = wake.wait_timeout(held, LOOK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
+            held = wait_timeout(wake, held, LOOK_INTERVAL);
         }
         if held.stop {
             return;

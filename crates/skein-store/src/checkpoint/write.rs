@@ -6,14 +6,15 @@ use std::sync::Mutex;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use skein_sync::locks::{into_inner, lock};
+use skein_sync::threads;
 
 use super::manifest::{Manifest, PartInfo};
 use super::pace::Pace;
 use super::part::PartWriter;
 use super::{CheckpointReport, folder_name, part_name};
-use crate::index::Direction;
 use crate::store::Inner;
-use crate::{Error, Result};
+use crate::{Direction, Error, Result};
 
 /// Rows that a part should have at least.
 const ROWS_PER_PART_MIN: usize = 10_000;
@@ -71,27 +72,18 @@ fn write_parts(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Resu
     let cuts = inner.index.split_points(wanted);
     let parts: Vec<Mutex<Option<Result<PartInfo>>>> = (0..=cuts.len()).map(|_| Mutex::new(None)).collect();
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let work = || {
+    threads::share(threads.min(parts.len()), |_| {
         while !failed.load(Ordering::Relaxed) {
             // Relaxed: a ticket; the results are handed over by the mutexes and the end of the scope.
             let part = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = parts.get(part) else { return };
             let result = write_part(inner, folder, begin, part, &cuts);
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
-            *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(result);
+            *lock(slot) = Some(result);
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.min(parts.len()) {
-            scope.spawn(work);
-        }
-        work();
     });
     // A part that nobody took stands behind one that failed; `collect` stops at the failure wherever it is.
-    let results = parts
-        .into_iter()
-        .filter_map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
-    results.collect()
+    parts.into_iter().filter_map(into_inner).collect()
 }
 
 fn write_part(inner: &Inner, folder: &Path, begin: u64, part: usize, cuts: &[Vec<u8>]) -> Result<PartInfo> {

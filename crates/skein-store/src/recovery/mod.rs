@@ -44,6 +44,7 @@ pub(crate) fn recover(
         what: format!("the log changes columns of the key {key:?}, and what it changes is neither in it nor in a checkpoint"),
     })?;
     report.log_records = replayed.records;
+    report.log_bytes = replayed.bytes;
     report.replay_took = started.elapsed();
 
     let found = recovered.report();

@@ -8,9 +8,10 @@
 //! both sides, one of them sees the other.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use skein_sync::atomic::{AtomicUsize, Ordering, fence};
+use skein_sync::locks::lock;
 
 /// Merges by key and version.
 type Waiting = HashMap<Vec<u8>, BTreeMap<u64, Vec<u8>>>;
@@ -23,13 +24,9 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lets a merge wait. The caller looks at the key again afterwards.
     pub(super) fn add(&self, key: &[u8], version: u64, merge: Vec<u8>) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         waiting.entry(key.to_vec()).or_default().insert(version, merge);
         self.keys.store(waiting.len(), Ordering::Relaxed);
         drop(waiting);
@@ -44,7 +41,7 @@ impl Pending {
         if self.keys.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         let merges = waiting.get_mut(key)?;
         let mut next = merges.split_off(&(version + 1));
         let taken = next.remove(&(version + 1));
@@ -59,7 +56,7 @@ impl Pending {
 
     /// What still waits.
     pub(super) fn drain(&self) -> Vec<(Vec<u8>, u64)> {
-        let waiting = std::mem::take(&mut *self.lock());
+        let waiting = std::mem::take(&mut *lock(&self.waiting));
         waiting
             .into_iter()
             .filter_map(|(key, merges)| merges.last_key_value().map(|(version, _)| (key, *version)))

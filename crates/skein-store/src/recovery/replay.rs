@@ -3,10 +3,11 @@
 //! Records are gathered into batches. A batch first looks up all its keys at once, with overlapping reads, so that
 //! the index's nodes and the rows are in the cache when the records are applied one by one.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use skein_index::memory::CachePadded;
 use skein_index::{Change, Guard};
+use skein_sync::locks::lock;
 
 use super::pending::Pending;
 use crate::record::{Effect, Merge, Record, row_of_tables};
@@ -45,7 +46,7 @@ impl<'s> Replay<'s> {
         if Record::parse(payload).is_none() {
             return Err("the record is whole but not one that this program writes".into());
         }
-        let mut batch = self.threads[thread].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = lock(&self.threads[thread]);
         batch.payloads.extend_from_slice(payload);
         let end = batch.payloads.len();
         batch.ends.push(end);
@@ -82,7 +83,7 @@ impl<'s> Replay<'s> {
     ) -> Result<(), String> {
         let rows = &self.inner.rows;
         let row = match record.effect {
-            Effect::Value(value) => rows.value(&[value]),
+            Effect::Value(value) => rows.value(&[value]).map_err(|error| error.to_string())?,
             Effect::Columns(tables) => {
                 row_of_tables(rows, tables).ok_or("the record's columns are not well-formed")?
             }
@@ -163,7 +164,7 @@ impl<'s> Replay<'s> {
     /// Applies what waits and clears the tombstones away; a key whose merge has nothing to stand on is the error.
     pub(super) fn finish(self) -> Result<(), String> {
         for batch in &self.threads {
-            self.apply(&mut batch.lock().unwrap_or_else(PoisonError::into_inner))?;
+            self.apply(&mut lock(batch))?;
         }
         let index = &self.inner.index;
         let mut guard = index.collector().enter();
@@ -173,8 +174,7 @@ impl<'s> Replay<'s> {
             }
         }
         for batch in &self.threads {
-            let tombstones =
-                std::mem::take(&mut batch.lock().unwrap_or_else(PoisonError::into_inner).tombstones);
+            let tombstones = std::mem::take(&mut lock(batch).tombstones);
             for chunk in tombstones.chunks(BATCH) {
                 for key in chunk {
                     let remove = |row: Option<RowRef<'_>>| match row {

@@ -7,8 +7,10 @@ use std::ptr::NonNull;
 
 use skein_index::memory::{Arena, Part};
 
-use super::table::Column;
+use super::table::{self, Column};
 use super::{Row, RowRef};
+use crate::options::VALUE_BYTES_MAX;
+use crate::{Error, Result};
 
 /// Where the rows of one store are made: its memory.
 #[derive(Debug, Clone, Default)]
@@ -21,20 +23,36 @@ impl Rows {
     }
 
     /// A row with one value: the parts, one after the other.
+    ///
+    /// # Errors
+    /// They are longer than any store takes.
     #[inline]
-    pub fn value(&self, parts: &[&[u8]]) -> Row {
-        Row::value(self, parts)
+    pub fn value(&self, parts: &[&[u8]]) -> Result<Row> {
+        Error::check_value_len(parts.iter().map(|part| part.len()).sum(), VALUE_BYTES_MAX)?;
+        Ok(Row::value(self, parts))
     }
 
     /// A row of columns, given in any order; of a name that comes twice, the last counts. `None` if there is none.
-    pub fn columns(&self, columns: &[Column<'_>]) -> Option<Row> {
-        Row::columns(self, columns)
+    ///
+    /// # Errors
+    /// They are longer than any store takes.
+    pub fn columns(&self, columns: &[Column<'_>]) -> Result<Option<Row>> {
+        self.merged(None, columns, &[])
     }
 
     /// `current` with some columns set and some removed (a name in both is set); the others carry over.
     /// `None` if no column is left. A row with a value carries nothing over.
-    pub fn merged(&self, current: Option<RowRef<'_>>, set: &[Column<'_>], remove: &[&[u8]]) -> Option<Row> {
-        Row::merged(self, current, set, remove)
+    ///
+    /// # Errors
+    /// What is set is longer than any store takes.
+    pub fn merged(
+        &self,
+        current: Option<RowRef<'_>>,
+        set: &[Column<'_>],
+        remove: &[&[u8]],
+    ) -> Result<Option<Row>> {
+        Error::check_value_len(table::content_len(set), VALUE_BYTES_MAX)?;
+        Ok(Row::merged(self, current, set, remove))
     }
 
     /// Bytes of all rows, those that wait to be freed included.

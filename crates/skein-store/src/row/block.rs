@@ -39,6 +39,8 @@ impl Block {
     /// A block of these columns, strictly ascending by name.
     pub(super) fn new(rows: &Rows, columns: &[Column<'_>]) -> Self {
         let len = table::size(columns);
+        // A block is either a single column, as long as a value at most (or, from disk, as a record), or small.
+        assert!(u32::try_from(len).is_ok(), "column blocks are bounded by the store's limits");
         let head = rows.take(HEAD + len).cast::<Head>();
         // SAFETY: the memory is fresh, large enough for the head and `len` bytes, and aligned to 8.
         let bytes = unsafe {

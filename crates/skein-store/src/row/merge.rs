@@ -16,10 +16,6 @@ const BLOCK_BYTES: usize = 1 << 10;
 const BLOCK_BYTES_MIN: usize = BLOCK_BYTES / 4;
 
 impl Row {
-    pub(super) fn columns(rows: &Rows, columns: &[Column<'_>]) -> Option<Self> {
-        Self::from_sorted(rows, &sorted(columns))
-    }
-
     pub(super) fn merged(
         rows: &Rows,
         current: Option<RowRef<'_>>,

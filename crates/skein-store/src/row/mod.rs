@@ -36,6 +36,8 @@ pub use alloc::Rows;
 use block::Block;
 use table::Table;
 
+use crate::options::VALUE_BYTES_MAX;
+
 const VERSION: usize = 0;
 const TAG: usize = 8;
 const BODY: usize = 12;
@@ -48,11 +50,12 @@ const BLOCKS: usize = BODY + 12;
 const LEN_BITS: u32 = 30;
 const LEN_MASK: u32 = (1 << LEN_BITS) - 1;
 
-/// The longest body; limits on values stay below it.
-pub(crate) const BODY_LEN_MAX: usize = LEN_MASK as usize;
+/// The longest body. It is more than a value may have, and more than the pointers to the blocks of a row take.
+const BODY_LEN_MAX: usize = LEN_MASK as usize;
+const _: () = assert!(VALUE_BYTES_MAX < BODY_LEN_MAX);
 
 /// Tables over this size are cut into shared blocks.
-const TABLE_BYTES_MAX: usize = 1 << 10;
+pub(crate) const TABLE_BYTES_MAX: usize = 1 << 10;
 
 /// What a row holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +94,7 @@ unsafe impl Sync for RowRef<'_> {}
 impl Row {
     /// Memory for a row of version 0 with `len` bytes of body, not yet written.
     fn with_body(rows: &Rows, kind: Kind, len: usize) -> Self {
+        // Values are checked by `Rows::value`, tables are small, and what blocks hold is bounded by `Rows::merged`.
         assert!(len <= BODY_LEN_MAX, "row bodies are bounded by the store's limits");
         let start = rows.take(BODY + len);
         // SAFETY: the memory is fresh, aligned to 8 and at least `BODY` bytes long.
@@ -101,7 +105,7 @@ impl Row {
         Self { start }
     }
 
-    /// A row with one value: the parts, one after the other.
+    /// A row with one value: the parts, one after the other, which are not too long.
     fn value(rows: &Rows, parts: &[&[u8]]) -> Self {
         let row = Self::with_body(rows, Kind::Value, parts.iter().map(|part| part.len()).sum());
         let mut at = BODY;

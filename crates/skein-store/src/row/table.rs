@@ -22,8 +22,10 @@ pub(crate) struct Table<'a> {
     count: usize,
 }
 
+/// The number at `at`. REQUIRES: it is there; [`Table::parse`] has looked, and [`Table::trusted`] relies on the writer.
 fn u32_at(bytes: &[u8], at: usize) -> usize {
-    let word: [u8; 4] = bytes[at..at + 4].try_into().expect("the slice is four bytes long");
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(word) as usize
 }
 
@@ -141,9 +143,14 @@ pub(crate) fn write(columns: &[Column<'_>], out: &mut [u8]) {
     }
 }
 
+/// Bytes of the names and values of these columns.
+pub(crate) fn content_len(columns: &[Column<'_>]) -> usize {
+    columns.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
 /// Bytes of the table of these columns.
 pub(crate) fn size(columns: &[Column<'_>]) -> usize {
-    size_of(columns.len(), columns.iter().map(|(name, value)| name.len() + value.len()).sum())
+    size_of(columns.len(), content_len(columns))
 }
 
 #[cfg(test)]

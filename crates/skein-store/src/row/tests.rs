@@ -19,24 +19,24 @@ fn check(row: &Row, model: &Model) {
 
 #[test]
 fn a_value_is_all_its_parts() {
-    let mut row = Rows::new().value(&[b"ab", b"", b"cde"]);
+    let mut row = Rows::new().value(&[b"ab", b"", b"cde"]).unwrap();
     row.set_version(9);
     assert_eq!(row.as_ref().value(), Some(&b"abcde"[..]));
     assert_eq!(row.as_ref().version(), 9);
     assert_eq!((row.as_ref().column(b"ab"), row.as_ref().columns().len()), (None, 0));
-    assert_eq!(Rows::new().value(&[]).as_ref().value(), Some(&b""[..]));
+    assert_eq!(Rows::new().value(&[]).unwrap().as_ref().value(), Some(&b""[..]));
     assert!(Row::tombstone(&Rows::new(), 3).as_ref().is_tombstone());
 }
 
 #[test]
 fn of_equal_names_the_last_counts() {
-    let row = Rows::new().columns(&[(b"b", b"1"), (b"a", b"2"), (b"b", b"3")]).unwrap();
+    let row = Rows::new().columns(&[(b"b", b"1"), (b"a", b"2"), (b"b", b"3")]).unwrap().unwrap();
     assert!(row.as_ref().columns().eq([(&b"a"[..], &b"2"[..]), (b"b", b"3")]));
 }
 
 #[test]
 fn a_word_and_back() {
-    let word = Rows::new().value(&[b"x"]).into_word();
+    let word = Rows::new().value(&[b"x"]).unwrap().into_word();
     // SAFETY: the word was just made, and is taken back once, after the borrow.
     unsafe {
         assert_eq!(Row::borrow(word).value(), Some(&b"x"[..]));
@@ -49,9 +49,10 @@ fn a_small_put_to_a_large_row_shares_the_other_blocks() {
     let names: Vec<Vec<u8>> = (0..1000).map(|i| format!("column {i:04}").into_bytes()).collect();
     let columns: Vec<(&[u8], &[u8])> =
         names.iter().map(|name| (&name[..], &b"some twenty bytes..."[..])).collect();
-    let row = Rows::new().columns(&columns).unwrap();
+    let row = Rows::new().columns(&columns).unwrap().unwrap();
     assert!(row.as_ref().is_large());
-    let after = Rows::new().merged(Some(row.as_ref()), &[(b"column 0500", b"changed")], &[]).unwrap();
+    let after =
+        Rows::new().merged(Some(row.as_ref()), &[(b"column 0500", b"changed")], &[]).unwrap().unwrap();
     let same =
         |a: &Block| row.as_ref().blocks().iter().any(|b| std::ptr::eq(a.table().bytes(), b.table().bytes()));
     let shared = after.as_ref().blocks().iter().filter(|block| same(block)).count();
@@ -82,7 +83,7 @@ proptest! {
             model.extend(set.iter().cloned());
             let set: Vec<(&[u8], &[u8])> = set.iter().map(|(n, v)| (&n[..], &v[..])).collect();
             let remove: Vec<&[u8]> = remove.iter().map(Vec::as_slice).collect();
-            row = Rows::new().merged(row.as_ref().map(Row::as_ref), &set, &remove);
+            row = Rows::new().merged(row.as_ref().map(Row::as_ref), &set, &remove).unwrap();
             prop_assert_eq!(row.is_none(), model.is_empty());
             if let Some(row) = &row {
                 check(row, &model);

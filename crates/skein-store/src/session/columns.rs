@@ -2,8 +2,9 @@
 
 use super::Writer;
 use super::writer::{Change, Updated};
+use crate::options::VALUE_BYTES_MAX;
 use crate::record;
-use crate::row::table::Column;
+use crate::row::table::{self, Column};
 use crate::row::{Row, RowRef, Rows};
 use crate::{Error, Result};
 
@@ -50,14 +51,20 @@ pub(super) fn merge(
     current: Option<RowRef<'_>>,
     set: &[Column<'_>],
     remove: &[&[u8]],
-) -> Option<Row> {
-    let row = rows.merged(current, set, remove)?;
+) -> Result<Option<Row>> {
+    let Some(row) = rows.merged(current, set, remove)? else { return Ok(None) };
     if current.is_some_and(RowRef::is_large) && row.as_ref().is_large() {
         record::write_merge(out, key, 0, set, remove);
     } else {
         record::write_row(out, key, row.as_ref());
     }
-    Some(row)
+    Ok(Some(row))
+}
+
+/// Refuses columns that no row or no record can hold, whatever they are put to.
+pub(super) fn check_columns(key: &[u8], columns: &[Column<'_>]) -> Result<()> {
+    Error::check_value_len(table::content_len(columns), VALUE_BYTES_MAX)?;
+    Error::check_record_len(record::columns_len_max(key, columns))
 }
 
 impl Writer<'_> {
@@ -65,12 +72,13 @@ impl Writer<'_> {
     /// columns it does nothing.
     ///
     /// # Errors
-    /// As for [`put`](Self::put), and `WrongKind` if the key holds a value.
+    /// As for [`put`](Self::put), `WrongKind` if the key holds a value, and `WriteTooLong`.
     pub fn put_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
         if columns.is_empty() {
             return Ok(0);
         }
-        self.admit(key, columns.iter().map(|(name, value)| name.len() + value.len()).sum())?;
+        self.inner.check_sizes(key, table::content_len(columns))?;
+        check_columns(key, columns)?;
         self.turn()?;
         self.put_columns_now(key, columns)
     }
@@ -79,7 +87,7 @@ impl Writer<'_> {
         let mut new = 0;
         self.update_recorded(key, |current, rows, out| {
             let current = columns_of(current)?;
-            let Some(row) = merge(rows, out, key, current, columns, &[]) else { return Ok(Change::Keep) };
+            let Some(row) = merge(rows, out, key, current, columns, &[])? else { return Ok(Change::Keep) };
             new = row.as_ref().column_count() - current.map_or(0, RowRef::column_count);
             Ok::<_, Error>(Change::Put(row))
         })?;
@@ -89,17 +97,19 @@ impl Writer<'_> {
     /// Removes columns of a key, atomically, and the key with the last one. Returns how many were there.
     ///
     /// # Errors
-    /// `WrongKind` if the key holds a value.
+    /// `WrongKind` if the key holds a value, and `WriteTooLong`.
     pub fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
         let mut gone = 0;
         self.turn()?;
         self.update_recorded(key, |current, rows, out| {
             let Some(old) = columns_of(current)? else { return Ok(Change::Keep) };
-            if !names.iter().any(|name| old.column(name).is_some()) {
+            // Only what is there gets into the log's record, whose length is bounded.
+            let names: Vec<&[u8]> = names.iter().copied().filter(|name| old.column(name).is_some()).collect();
+            if names.is_empty() {
                 gone = 0;
                 return Ok(Change::Keep);
             }
-            let row = merge(rows, out, key, current, &[], names);
+            let row = merge(rows, out, key, current, &[], &names)?;
             gone = old.column_count() - row.as_ref().map_or(0, |row| row.as_ref().column_count());
             if let Some(row) = row {
                 return Ok(Change::Put(row));
@@ -118,7 +128,7 @@ impl Writer<'_> {
         let mut after = 0;
         self.update(key, |current, rows| {
             after = sum(value_of(current)?, by)?;
-            Ok::<_, Error>(Change::Put(rows.value(&[after.to_string().as_bytes()])))
+            Ok::<_, Error>(Change::Put(rows.value(&[after.to_string().as_bytes()])?))
         })?;
         Ok(after)
     }
@@ -135,7 +145,7 @@ impl Writer<'_> {
             after = sum(current.and_then(|row| row.column(column)), by)?;
             let set = [(column, after.to_string())];
             let set = [(set[0].0, set[0].1.as_bytes())];
-            Ok::<_, Error>(merge(rows, out, key, current, &set, &[]).map_or(Change::Keep, Change::Put))
+            Ok::<_, Error>(merge(rows, out, key, current, &set, &[])?.map_or(Change::Keep, Change::Put))
         })?;
         Ok(after)
     }
@@ -146,7 +156,7 @@ impl Writer<'_> {
     /// Those of [`put`](Self::put).
     pub fn put_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<Updated> {
         self.update(key, |current, rows| {
-            Ok(if current.is_some() { Change::Keep } else { Change::Put(rows.value(&[value])) })
+            Ok(if current.is_some() { Change::Keep } else { Change::Put(rows.value(&[value])?) })
         })
     }
 
@@ -163,7 +173,7 @@ impl Writer<'_> {
     ) -> Result<std::result::Result<u64, u64>> {
         let done = self.update(key, |current, rows| {
             let same = current.map_or(0, RowRef::version) == version;
-            Ok::<_, Error>(if same { Change::Put(rows.value(&[value])) } else { Change::Keep })
+            Ok::<_, Error>(if same { Change::Put(rows.value(&[value])?) } else { Change::Keep })
         })?;
         Ok(if done.changed { Ok(done.version) } else { Err(done.version) })
     }
@@ -181,7 +191,7 @@ impl Writer<'_> {
     ) -> Result<Updated> {
         self.update(key, |current, rows| {
             let same = value_of(current)? == expected;
-            Ok(if same { Change::Put(rows.value(&[value])) } else { Change::Keep })
+            Ok(if same { Change::Put(rows.value(&[value])?) } else { Change::Keep })
         })
     }
 }

@@ -4,39 +4,28 @@
 //! crash whole or not at all. For readers: the stripes of the keys are latched while the index changes (see
 //! `stripes`).
 //!
-//! Everything that can refuse a write is asked before the first one is done. Only one thing can change
-//! after that: a single-key write, which latches no stripe, may turn columns into a value just before a
-//! put of columns reaches that key. The put is then skipped, which is what would have been left of it had
-//! it come just before that write; the two ran at once, so either order is right.
-
-use std::collections::HashMap;
+//! Everything that can refuse a write is asked before the first one is done (`expected`). What can change after that is
+//! what a single-key write does, which latches no stripe. It may turn columns into a value just before a put of
+//! columns reaches that key. The put is then skipped, which is what would have been left of it had it come just
+//! before that write; the two ran at once, so either order is right. Or it may have made the row longer: then the put goes
+//! through, and the row is over its limit by what the two added at once.
 
 use skein_log::Operation;
 
+use super::columns::check_columns;
 use super::writer::KEYS_PER_PREFETCH;
 use super::{Session, Ticket, Writer};
 use crate::batch::{Batch, Write};
-use crate::index::Index;
 use crate::row::table::Column;
 use crate::store::Inner;
 use crate::{Error, Result};
 
 /// One write of a group, borrowed.
 #[derive(Clone, Copy)]
-enum Op<'a> {
+pub(super) enum Op<'a> {
     Put(&'a [u8]),
     PutColumns(&'a [Column<'a>]),
     Remove,
-}
-
-impl Op<'_> {
-    fn len(self) -> usize {
-        match self {
-            Self::Put(value) => value.len(),
-            Self::PutColumns(columns) => columns.iter().map(|(name, value)| name.len() + value.len()).sum(),
-            Self::Remove => 0,
-        }
-    }
 }
 
 impl Session {
@@ -53,7 +42,8 @@ impl Session {
     /// Does all writes of a batch together, or none; in their order, so of two to one key the last counts.
     ///
     /// # Errors
-    /// Limits, budget, columns put to a value, closed, stopped; nothing was done then.
+    /// Limits (a row's, after all writes before it, too), budget, columns put to a value, closed, stopped; nothing was
+    /// done then.
     pub fn apply(&mut self, batch: &Batch) -> Result<Ticket> {
         let columns: Vec<Vec<Column<'_>>> = batch.writes.iter().map(|(_, write)| columns_of(write)).collect();
         let writes: Vec<(&[u8], Op<'_>)> = batch
@@ -78,7 +68,8 @@ impl Session {
         for (key, op) in writes {
             match op {
                 Op::Remove => Inner::check_key(key)?,
-                Op::Put(_) | Op::PutColumns(_) => writer.admit(key, op.len())?,
+                Op::PutColumns(columns) => check_columns(key, columns)?,
+                Op::Put(_) => {}
             }
         }
         // Before the latches, so that they are held the shorter.
@@ -89,7 +80,7 @@ impl Session {
         let done = {
             let _group = operation.as_ref().map(Operation::group);
             let _held = inner.stripes.lock(writes.iter().map(|(key, _)| *key));
-            check_kinds(&inner.index, &writer, writes).and_then(|()| writer.write_group(writes))
+            writer.admit_group(writes).and_then(|()| writer.write_group(writes))
         };
         writer.operation = operation;
         done?;
@@ -105,28 +96,6 @@ fn columns_of(write: &Write) -> Vec<Column<'_>> {
     }
 }
 
-/// Refuses a group that puts columns to a key which will hold a value then.
-fn check_kinds(index: &Index, writer: &Writer<'_>, writes: &[(&[u8], Op<'_>)]) -> Result<()> {
-    if !writes.iter().any(|(_, op)| matches!(op, Op::PutColumns(_))) {
-        return Ok(());
-    }
-    // Whether each key holds a value after the writes so far.
-    let mut is_value: HashMap<&[u8], bool> = HashMap::new();
-    for (key, op) in writes {
-        match op {
-            Op::Put(_) => drop(is_value.insert(key, true)),
-            Op::Remove => drop(is_value.insert(key, false)),
-            Op::PutColumns(_) => {
-                let stored = || index.get(key, &writer.guard).is_some_and(|row| !row.has_columns());
-                if *is_value.entry(key).or_insert_with(stored) {
-                    return Err(Error::WrongKind { found: "a value", needed: "columns" });
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
 impl Writer<'_> {
     /// Looks up the keys of the next writes, for the cache.
     fn prefetch_group(&self, writes: &[(&[u8], Op<'_>)]) {
@@ -138,6 +107,7 @@ impl Writer<'_> {
 
     /// Does the writes of a group whose stripes are latched.
     fn write_group(&mut self, writes: &[(&[u8], Op<'_>)]) -> Result<()> {
+        self.admitted = true;
         for (i, (key, op)) in writes.iter().enumerate() {
             if i > 0 && i.is_multiple_of(KEYS_PER_PREFETCH) {
                 self.prefetch_group(&writes[i..]);
@@ -151,6 +121,7 @@ impl Writer<'_> {
                 },
             }
         }
+        self.admitted = false;
         Ok(())
     }
 }

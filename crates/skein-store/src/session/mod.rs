@@ -8,6 +8,7 @@
 //! writer is inside its epoch from before the first write until the append, so no record belongs to a closed one.
 
 mod columns;
+mod expected;
 mod group;
 mod writer;
 
@@ -15,9 +16,9 @@ use std::ops::ControlFlow;
 
 pub use writer::{Change, Updated, Writer};
 
-use crate::index::{Bounds, Direction};
+use crate::index::Bounds;
 use crate::store::Inner;
-use crate::{Result, RowRef, Store};
+use crate::{Direction, Result, RowRef, Store};
 
 /// When a write will be durable: once [`Store::durable_epoch`] is at or past `epoch`. Zero, durable
 /// from the start, if nothing was written or the level is `None`.
@@ -49,7 +50,7 @@ const REMOVALS_PER_SCAN: usize = 512;
 ///     writer.put(b"flock", b"wild ")?;
 ///     writer.update::<Error>(b"flock", |row, rows| {
 ///         let old = row.and_then(|row| row.value()).unwrap_or_default();
-///         Ok(Change::Put(rows.value(&[old, b"geese"])))
+///         Ok(Change::Put(rows.value(&[old, b"geese"])?))
 ///     })
 /// })?;
 /// assert_eq!(appended?.version, 2);

@@ -60,7 +60,9 @@ pub struct Writer<'s> {
     epoch: u64,
     writes: u32,
     /// Whether the budget was used up when it was last looked at.
-    over_budget: Option<Error>,
+    pub(super) over_budget: Option<Error>,
+    /// The writes of a group were admitted together.
+    pub(super) admitted: bool,
     /// The first failure of the log: nothing may be acknowledged then.
     failed: Option<Error>,
 }
@@ -71,7 +73,18 @@ impl<'s> Writer<'s> {
         let guard = inner.index.collector().enter();
         let over_budget = inner.over_budget();
         let records = Records::take();
-        Ok(Self { inner, lane, records, operation, guard, epoch: 0, writes: 0, over_budget, failed: None })
+        Ok(Self {
+            inner,
+            lane,
+            records,
+            operation,
+            guard,
+            epoch: 0,
+            writes: 0,
+            over_budget,
+            admitted: false,
+            failed: None,
+        })
     }
 
     /// Appends what was recorded and leaves the epoch.
@@ -117,10 +130,24 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Refuses what is over a limit.
-    pub(super) fn admit(&self, key: &[u8], bytes: usize) -> Result<()> {
-        self.inner.check_sizes(key, bytes)?;
-        self.over_budget.clone().map_or(Ok(()), Err)
+    /// Refuses what is over a limit, and what adds while the budget is used up: the key's contents go from `before` bytes
+    /// (`None`: it is absent) to `after`.
+    pub(super) fn admit(&self, key: &[u8], before: Option<usize>, after: usize) -> Result<()> {
+        if self.admitted {
+            return Ok(());
+        }
+        self.inner.check_sizes(key, after)?;
+        match &self.over_budget {
+            Some(error) if before.is_none_or(|before| after > before) => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a row in the place of `seen` as [`admit`](Self::admit) does, and if its record, which begins at `start`, is
+    /// longer than records can be.
+    fn admit_row(&self, key: &[u8], seen: Option<RowRef<'_>>, row: &Row, start: usize) -> Result<()> {
+        self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len())?;
+        Error::check_record_len(self.records.bytes() - start)
     }
 
     /// Notes a write that was done: its record, begun at `start`, counts.
@@ -174,9 +201,11 @@ impl<'s> Writer<'s> {
     }
 
     pub(super) fn put_now(&mut self, key: &[u8], value: &[u8]) -> Result<Updated> {
-        self.admit(key, value.len())?;
+        // What is there matters, and is looked up, only over the budget.
+        let looked = self.over_budget.is_some().then(|| self.inner.index.get(key, &self.guard)).flatten();
+        self.admit(key, looked.map(RowRef::content_len), value.len())?;
+        let (inner, mut row) = (self.inner, Some(self.inner.rows.value(&[value])?));
         let start = self.records.begin(|out| record::write_value(out, key, 0, value));
-        let (inner, mut row) = (self.inner, Some(self.inner.rows.value(&[value])));
         let (mut existed, mut version, mut epoch) = (false, 0, 0);
         let put = inner.index.compute(
             key,
@@ -274,7 +303,7 @@ impl<'s> Writer<'s> {
             let unchanged =
                 Updated { existed: seen.is_some(), changed: false, version: seen.map_or(0, RowRef::version) };
             let change = match decided {
-                Ok(Change::Put(row)) => match self.admit(key, row.as_ref().content_len()) {
+                Ok(Change::Put(row)) => match self.admit_row(key, seen, &row, start) {
                     Ok(()) => Change::Put(row),
                     Err(error) => {
                         self.records.cancel(start);

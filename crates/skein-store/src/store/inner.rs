@@ -1,11 +1,12 @@
 //! What all handles of a store share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use skein_log::storage::StorageLock;
 use skein_log::{Durability, Log, LogOptions, Operation};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use skein_sync::locks::lock;
 
 use super::{CloseReport, RecoveryReport};
 use crate::checkpoint::{self, CheckpointReport, manifest::Manifest};
@@ -46,8 +47,8 @@ pub(super) struct Checkpoints {
     pub(super) last_unix_s: AtomicU64,
     /// Why the last one failed, if it did.
     pub(super) last_failure: Mutex<Option<String>>,
-    /// `LogStats::appended_bytes` when the last one began.
-    appended_before: AtomicU64,
+    /// `Inner::logged` when the last one began.
+    logged_before: AtomicU64,
     began: Mutex<Instant>,
 }
 
@@ -133,10 +134,7 @@ impl Inner {
     pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
         let limits = &self.options.limits;
         within(key, limits.key_bytes)?;
-        if bytes > limits.value_bytes {
-            return Err(Error::ValueTooLong { len: bytes, limit: limits.value_bytes });
-        }
-        Ok(())
+        Error::check_value_len(bytes, limits.value_bytes)
     }
 
     /// Refuses a key that cannot be there; one that is over the option's limit may be, from an earlier run.
@@ -155,18 +153,18 @@ impl Inner {
     /// Writes a checkpoint.
     pub(crate) fn checkpoint(&self, threads: usize) -> Result<CheckpointReport> {
         let state = &self.checkpoints;
-        let _one = state.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = lock(&state.one_at_a_time);
         state.running.store(true, Ordering::Relaxed);
-        *state.began.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        let appended = self.log.stats().appended_bytes;
+        *lock(&state.began) = Instant::now();
+        let logged = self.logged();
         self.dirty.store(false, Ordering::Relaxed);
         let written = checkpoint::write::write(self, threads);
         state.running.store(false, Ordering::Relaxed);
         let failure =
             written.as_ref().err().filter(|error| !matches!(error, Error::Closed)).map(Error::to_string);
-        *state.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        *lock(&state.last_failure) = failure;
         if written.is_ok() {
-            state.appended_before.store(appended, Ordering::Relaxed);
+            state.logged_before.store(logged, Ordering::Relaxed);
             state.finished.fetch_add(1, Ordering::Relaxed);
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
             state.last_unix_s.store(now, Ordering::Relaxed);
@@ -176,16 +174,21 @@ impl Inner {
         written
     }
 
-    /// Bytes appended to the logs since the last checkpoint began.
+    /// Bytes in the logs that the checkpoint at the start of this run does not cover: replayed, and appended since.
+    fn logged(&self) -> u64 {
+        self.recovery.log_bytes + self.log.stats().appended_bytes
+    }
+
+    /// Bytes in the logs that no checkpoint covers.
     pub(super) fn log_bytes(&self) -> u64 {
-        self.log.stats().appended_bytes - self.checkpoints.appended_before.load(Ordering::Relaxed)
+        self.logged() - self.checkpoints.logged_before.load(Ordering::Relaxed)
     }
 
     /// Whether a checkpoint should start by itself.
     pub(crate) fn checkpoint_is_due(&self) -> bool {
         let by_size = self.options.checkpoint_log_bytes.is_some_and(|limit| self.log_bytes() >= limit);
         let by_time = self.options.checkpoint_interval.is_some_and(|interval| {
-            let began = *self.checkpoints.began.lock().unwrap_or_else(PoisonError::into_inner);
+            let began = *lock(&self.checkpoints.began);
             began.elapsed() >= interval && self.dirty.load(Ordering::Relaxed)
         });
         (by_size || by_time) && self.log.poisoned().is_none()
@@ -207,7 +210,7 @@ impl Inner {
             return Err(Error::Closed);
         }
         let report = self.close_files();
-        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&self.lock).take());
         report
     }
 
@@ -233,7 +236,7 @@ impl Checkpoints {
             finished: AtomicU64::new(0),
             last_unix_s: AtomicU64::new(last_unix_s),
             last_failure: Mutex::new(None),
-            appended_before: AtomicU64::new(0),
+            logged_before: AtomicU64::new(0),
             began: Mutex::new(Instant::now()),
         }
     }

@@ -4,13 +4,14 @@ mod inner;
 mod simple;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use inner::Handle;
 pub(crate) use inner::Inner;
 use skein_log::Durability;
 use skein_sync::atomic::Ordering;
+use skein_sync::locks::lock;
 
 use crate::checkpoint::{CheckpointReport, schedule::Scheduler};
 use crate::{Error, Result, Session, StoreOptions, Ticket};
@@ -60,6 +61,8 @@ pub struct RecoveryReport {
     pub checkpoint_rows: u64,
     /// Log records replayed.
     pub log_records: u64,
+    /// Their bytes in the logs.
+    pub log_bytes: u64,
     /// The last durable epoch.
     pub epoch: u64,
     /// Torn tails that were cut off: file, and bytes cut.
@@ -106,7 +109,7 @@ pub struct StoreStats {
     pub epoch: u64,
     /// The last durable epoch.
     pub durable_epoch: u64,
-    /// Log bytes since the last checkpoint began.
+    /// Log bytes since the last checkpoint began, those of earlier runs included.
     pub log_bytes: u64,
     /// Log segments on disk.
     pub log_segments: usize,
@@ -182,6 +185,9 @@ impl Store {
     ///
     /// # Errors
     /// Writes are stopped, or the store was closed before.
+    ///
+    /// # Panics
+    /// If the ticket is of another store, and of an epoch that this one has not begun.
     pub fn wait_durable(&self, ticket: Ticket) -> Result<()> {
         if ticket.epoch == 0 { Ok(()) } else { Ok(self.inner().log.wait_durable(ticket.epoch)?) }
     }
@@ -249,11 +255,7 @@ impl Store {
             checkpoints: checkpoints.finished.load(Ordering::Relaxed),
             checkpoint_running: checkpoints.running.load(Ordering::Relaxed),
             last_checkpoint_unix_s: checkpoints.last_unix_s.load(Ordering::Relaxed),
-            last_checkpoint_failure: checkpoints
-                .last_failure
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
+            last_checkpoint_failure: lock(&checkpoints.last_failure).clone(),
             writes_stopped: log.poisoned,
         }
     }

@@ -3,10 +3,10 @@
 use std::ops::{Bound, ControlFlow};
 
 use super::Store;
-use crate::index::{Bounds, Direction};
+use crate::index::Bounds;
 use crate::row::RowRef;
 use crate::row::table::Column;
-use crate::{Batch, Durability, Error, Result, Session, Ticket, Writer};
+use crate::{Batch, Direction, Durability, Error, Result, Session, Ticket, Writer};
 
 /// A key with what it holds, owned.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! What the tests share.
-#![allow(dead_code)] // each test program uses its part of it
+#![allow(dead_code, reason = "each test program uses its part")]
 
 use std::path::Path;
 

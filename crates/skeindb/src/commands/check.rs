@@ -1,13 +1,14 @@
 //! `skein check`: what is in a data folder, and what of it is damaged. Changes nothing.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use skein_log::storage::OsStorage;
 use skein_store::{Error, Inspection, inspect};
 
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::progress::counted;
 use crate::target;
@@ -40,15 +41,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     target::refuse_strange(folder)?;
     let _lock = lock(folder)?;
     let found = inspect(folder, &OsStorage).map_err(|error| target::store_failure(&error))?;
-    match io::stdout().write_all(describe(folder, &found).as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            return Err(Failure::during("cannot write the output", &error));
-        }
-        _ => {}
-    }
+    console::print(&describe(folder, &found))?;
     let Some((last, others)) = found.damage.split_last() else { return Ok(Exit::Ok) };
     for error in others {
-        eprintln!("skein: {error}");
+        console::note(format_args!("skein: {error}"));
     }
     Err(target::store_failure(last))
 }

@@ -1,12 +1,10 @@
 //! `skein stats`: a server or a data folder in numbers.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-
 use skeindb::client::Reply;
 
+use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::target::{self, DEFAULT_ADDRESS};
+use crate::target::{self, FolderTarget, ServerTarget, Target, TargetArgs};
 use crate::units::show_size;
 
 const EXAMPLES: &str = "\
@@ -21,38 +19,25 @@ log tail. `skein check` changes nothing.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The server to ask.
-    #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS, conflicts_with = "data")]
-    from: String,
-    /// The file with the server's password.
-    #[arg(long, value_name = "FILE", conflicts_with = "data")]
-    password_file: Option<PathBuf>,
-    /// The data folder to open.
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// The log folders of the data folder, if they were moved; otherwise it knows them.
-    #[arg(long, value_name = "DIR", requires = "data")]
-    log_dir: Vec<PathBuf>,
+    #[command(flatten)]
+    target: TargetArgs,
 }
 
 /// Runs `skein stats`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
-    let text = match &args.data {
-        Some(folder) => of_folder(folder, &args.log_dir)?,
-        None => of_server(&args.from, args.password_file.as_deref())?,
+    let text = match args.target.target() {
+        Target::Folder(folder) => of_folder(&folder)?,
+        Target::Server(server) => of_server(&server)?,
     };
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::during("cannot write the output", &error))
-        }
-        _ => Ok(Exit::Ok),
-    }
+    console::print(&text)?;
+    Ok(Exit::Ok)
 }
 
-fn of_server(address: &str, password_file: Option<&Path>) -> Result<String, Failure> {
-    let mut client = target::connect(address, password_file)?;
+fn of_server(server: &ServerTarget<'_>) -> Result<String, Failure> {
+    let address = server.address;
+    let mut client = server.connect()?;
     let mut ask = |command: &[&[u8]]| match client.call(command) {
-        Err(error) => Err(Failure::during(format_args!("lost the connection to {address}"), &error)),
+        Err(error) => Err(target::lost(address, &error)),
         Ok(Reply::Error(text)) => Err(Failure::new(format!("{address}: {text}"))),
         Ok(reply) => Ok(reply),
     };
@@ -85,8 +70,8 @@ fn plain(reply: &Reply) -> String {
     }
 }
 
-fn of_folder(folder: &Path, log_dirs: &[PathBuf]) -> Result<String, Failure> {
-    let store = target::open_existing(folder, log_dirs)?;
+fn of_folder(folder: &FolderTarget<'_>) -> Result<String, Failure> {
+    let store = folder.open_existing()?;
     let recovery = store.recovery();
     let stats = store.stats();
     let text = format!(
@@ -103,7 +88,7 @@ fn of_folder(folder: &Path, log_dirs: &[PathBuf]) -> Result<String, Failure> {
         stats.durable_epoch,
         recovery.checkpoint_rows,
         recovery.log_records,
-        show_size(stats.log_bytes),
+        show_size(recovery.log_bytes),
         stats.log_segments,
         recovery.torn_tails.len(),
         recovery.took.as_secs_f64(),

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-use crate::common::{Server, assert_refused, run, run_with_input, skein};
+use crate::common::{Server, assert_refused, full_disk, run, run_with_input, skein};
 use skeindb::client::Reply;
 
 fn text(path: &Path) -> &str {
@@ -28,6 +28,11 @@ fn wrong_command_lines() {
         (vec!["probe", "--footprint", "3 apples"], vec!["--footprint", "64m"]),
         (vec!["probe", "--footprint", "1k"], vec!["1024 bytes", "32 MiB"]),
         (vec!["probe", "--footprint", "9000t"], vec!["9437184000 MiB", "free", "greatest footprint"]),
+        (vec!["load", "x", "--from", "h:1"], vec!["--from"]),
+        (vec!["dump", "--from", "h:1", "--data", "d"], vec!["--from", "--data"]),
+        (vec!["dump", "--to", "h:1"], vec!["--to"]),
+        (vec!["stats", "--password-file", "f", "--data", "d"], vec!["--password-file", "--data"]),
+        (vec!["stats", "--log-dir", "d"], vec!["--data"]),
         (vec!["fly"], vec!["fly"]),
         (vec![], vec!["serve", "load", "dump", "check", "stats", "probe"]),
     ] {
@@ -206,4 +211,24 @@ fn a_server_that_goes_away() {
     drop(input);
     let output = load.wait_with_output().unwrap();
     assert_refused(&output, 1, &["lost the connection", "records read", "loaded before"]);
+}
+
+/// Answers and messages went to a full disk: the command ended by a panic, with an exit code that means nothing. Now it
+/// says so where it can, and its exit code is the one of the table.
+#[test]
+fn output_to_a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let (keys, data) = (folder.path().join("keys"), folder.path().join("data"));
+    fs::write(&keys, "a\nb\n").unwrap();
+    for args in [
+        vec!["load", text(&keys), "--data", text(&data)],
+        vec!["dump", "--data", text(&data)],
+        vec!["stats", "--data", text(&data)],
+        vec!["check", text(&data)],
+    ] {
+        let output = skein(&args).stdout(full_disk()).output().unwrap();
+        assert_refused(&output, 1, &["cannot write the output", "No space left"]);
+    }
+    let output = skein(["check", "/nowhere"]).stderr(full_disk()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
 }

@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the real binary, on a free port, with a folder of its own.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
@@ -40,6 +41,11 @@ pub fn run_with_input<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input:
         scope.spawn(move || drop(stdin.write_all(input)));
         child.wait_with_output().expect("skein ends")
     })
+}
+
+/// A file that takes no bytes, as on a full disk.
+pub fn full_disk() -> File {
+    File::options().write(true).open("/dev/full").expect("the system has /dev/full")
 }
 
 /// Standard output of a command that must succeed.
@@ -87,6 +93,13 @@ impl Server {
         Self::launch(command)
     }
 
+    /// Starts a server whose standard error goes elsewhere.
+    pub fn start_with_errors_to(errors: impl Into<Stdio>, folder: &Path, options: &[&str]) -> Self {
+        let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        command.arg(folder).args(options);
+        Self::launch_with(command, errors.into()).expect("the server starts")
+    }
+
     /// Starts a server whose files cannot grow over about a megabyte.
     pub fn start_on_a_small_disk(folder: &Path, options: &[&str]) -> Self {
         let mut command = Command::new("sh");
@@ -106,8 +119,12 @@ impl Server {
     }
 
     /// Starts what `command` says.
-    pub fn launch(mut command: Command) -> Result<Self, Output> {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    pub fn launch(command: Command) -> Result<Self, Output> {
+        Self::launch_with(command, Stdio::piped())
+    }
+
+    fn launch_with(mut command: Command, errors: Stdio) -> Result<Self, Output> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
         let mut child = command.spawn().expect("skein runs");
         let mut stdout = BufReader::new(child.stdout.take().expect("standard output is a pipe"));
         let mut greeting = String::new();

@@ -12,4 +12,5 @@ mod options;
 mod probe;
 mod readme;
 mod real_keys;
+mod stats;
 mod stop;

@@ -54,6 +54,7 @@ fn options_out_of_range_make_no_folder() {
         ("--max-reply", "1", ["is 1", "1024 to 1099511627776"]),
         ("--max-scan-cursors", "15", ["is 15", "16 to 16777216"]),
         ("--stop-timeout", "soon", ["soon", "10m"]),
+        ("--stop-timeout", "99999h", ["359996400 s", "up to 86400 s"]),
         ("--log-segment-size", "1k", ["1024", "64 KiB to 4 GiB"]),
         ("--checkpoint-log-size", "1.5g", ["1.5g", "64m"]),
         ("--checkpoint-interval", "1d", ["1d", "10m"]),
@@ -93,7 +94,7 @@ fn keys_values_and_memory() {
         &refused,
         "ERR value of 21 bytes is longer than the limit of 20 bytes; split it or raise the limit",
     );
-    assert_eq!(ask(&mut client, "HSET h a 1"), Reply::Integer(1));
+    assert_eq!(ask(&mut client, "HSET h a 1 b 2"), Reply::Integer(2));
     let refused = ask(&mut client, "HSET h b 12345678901234567890");
     assert!(matches!(&refused, Reply::Error(text) if text.contains("the limit of 20 bytes")), "{refused}");
     let refused = (0..1_000).find_map(|round| {
@@ -109,6 +110,7 @@ fn keys_values_and_memory() {
         assert!(refused.contains(words), "{refused}");
     }
     assert_eq!(ask(&mut client, "DEL 1234567890 0"), Reply::Integer(2), "removing goes on");
+    assert_eq!(ask(&mut client, "HDEL h a"), Reply::Integer(1), "that of columns too");
     server.stop();
 }
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Server, assert_refused, scan_values};
+use crate::common::{Server, assert_refused, full_disk, scan_values};
 use skeindb::client::Reply;
 
 const LEVELS: [&str; 3] = ["none", "buffered", "sync"];
@@ -171,5 +171,22 @@ fn a_full_disk_stops_writes_and_nothing_else() {
     let server = Server::start(folder.path(), &options);
     let kept = server.client().call(&[b"MGET", b"a", b"b"]).unwrap().to_string();
     assert_eq!(kept, "1) \"kept\"\n2) \"kept\"");
+    server.stop();
+}
+
+/// A server logged to a file on a disk that was full; the first line it could not write there ended it by a panic. What
+/// cannot be logged is lost, and nothing else.
+#[test]
+fn a_full_disk_under_the_log_of_messages_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_with_errors_to(full_disk(), folder.path(), &["--log-level", "trace"]);
+    let mut client = server.client();
+    assert_eq!(client.call(&[b"SET", b"goose", b"grey"]).unwrap(), Reply::ok());
+    // What is no request is logged by the worker.
+    let (mut sender, mut receiver) = server.client().split();
+    sender.push_raw(b"*x\r\n");
+    sender.flush().unwrap();
+    assert!(matches!(receiver.read().unwrap(), Reply::Error(_)));
+    assert_eq!(client.call(&[b"GET", b"goose"]).unwrap(), Reply::Bulk(b"grey".to_vec()));
     server.stop();
 }

@@ -3,10 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use skein_sync::locks::lock;
+
 use super::disk::Node;
 use super::{SimStorage, power_is_off};
 use crate::storage::{StorageFile, StorageLock};
-use crate::sync::lock;
 
 /// An open file.
 #[derive(Debug)]

@@ -24,9 +24,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{DirEntry, Storage, StorageFile, StorageLock};
-use crate::sync::lock;
 use disk::{Disk, NameChange};
 use file::{SimFile, SimLock};
+use skein_sync::locks::lock;
 
 /// An error to fail with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

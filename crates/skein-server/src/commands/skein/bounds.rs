@@ -91,10 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_prefixes() {
-        assert_eq!(skein_store::successor(b"ab"), Some(b"ac".to_vec()));
-        assert_eq!(skein_store::successor(b"a\xff\xff"), Some(b"b".to_vec()));
-        assert_eq!(skein_store::successor(b"\xff"), None);
-        assert_eq!(skein_store::successor(b""), None);
+    fn ranges_of_prefixes() {
+        let range = Range::with_prefix(b"ab");
+        assert_eq!(range.bounds(), (Bound::Included(&b"ab"[..]), Bound::Excluded(&b"ac"[..])));
+        assert_eq!(Range::with_prefix(b"\xff").upper, Bound::Unbounded);
     }
 }

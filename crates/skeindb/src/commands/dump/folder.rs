@@ -1,7 +1,6 @@
 //! Reading a data folder.
 
 use std::ops::Bound;
-use std::path::{Path, PathBuf};
 
 use skein_store::{Direction, RowRef};
 
@@ -9,11 +8,11 @@ use super::Output;
 use crate::bounds::Range;
 use crate::exit::Failure;
 use crate::format::Body;
-use crate::target;
+use crate::target::{self, FolderTarget};
 
 /// Writes the rows of `folder` within `range`.
-pub fn dump(folder: &Path, log_dirs: &[PathBuf], range: &Range, output: &mut Output) -> Result<(), Failure> {
-    let store = target::open_existing(folder, log_dirs)?;
+pub fn dump(folder: &FolderTarget<'_>, range: &Range, output: &mut Output) -> Result<(), Failure> {
+    let store = folder.open_existing()?;
     let bounds = (borrow(&range.0), borrow(&range.1));
     store.session().scan(bounds, Direction::Forward, |key, row| output.row(key, &body(row)));
     store.close().map(|_| ()).map_err(|error| target::store_failure(&error))

@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::bounds;
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::{self, Body, Format};
-use crate::target::DEFAULT_ADDRESS;
+use crate::target::{Target, TargetArgs};
 
 mod folder;
 mod server;
@@ -31,18 +32,8 @@ Opening a data folder does what a server's start does: it takes the folder's loc
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The server to read.
-    #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS, conflicts_with = "data")]
-    from: String,
-    /// The file with the server's password.
-    #[arg(long, value_name = "FILE", conflicts_with = "data")]
-    password_file: Option<PathBuf>,
-    /// The data folder to read.
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// The log folders of the data folder, if they were moved; otherwise it knows them.
-    #[arg(long, value_name = "DIR", requires = "data")]
-    log_dir: Vec<PathBuf>,
+    #[command(flatten)]
+    target: TargetArgs,
     /// How to write.
     #[arg(long, value_enum, default_value = "tsv")]
     format: Format,
@@ -77,9 +68,9 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         failed: None,
     };
     if output.left > 0 {
-        match &args.data {
-            Some(folder) => folder::dump(folder, &args.log_dir, &range, &mut output)?,
-            None => server::dump(&args.from, args.password_file.as_deref(), range, &mut output)?,
+        match args.target.target() {
+            Target::Folder(folder) => folder::dump(&folder, &range, &mut output)?,
+            Target::Server(server) => server::dump(&server, range, &mut output)?,
         }
     }
     output.finish()
@@ -123,19 +114,15 @@ impl Output {
             Some(error) => Err(error),
             None => self.out.flush(),
         };
-        match result {
-            Ok(()) if self.refused == 0 => Ok(Exit::Ok),
-            Ok(()) => {
-                let (refused, written) = (self.refused, self.written);
-                eprintln!(
-                    "skein: {refused} keys with a newline in them do not fit --format lines ({written} written); use \
-                     --format hex"
-                );
-                Ok(Exit::Partial)
-            }
-            // Whoever reads has enough, as `head` does.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Ok),
-            Err(error) => Err(Failure::during("cannot write the output", &error)),
+        let whole = result.is_ok();
+        console::written(result)?;
+        if !whole || self.refused == 0 {
+            return Ok(Exit::Ok);
         }
+        console::note(format_args!(
+            "skein: {} keys with a newline in them do not fit --format lines ({} written); use --format hex",
+            self.refused, self.written
+        ));
+        Ok(Exit::Partial)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::ops::{Bound, ControlFlow};
-use std::path::Path;
 
 use skeindb::client::{Client, Reply};
 
@@ -10,7 +9,7 @@ use super::Output;
 use crate::bounds::{self, Range};
 use crate::exit::Failure;
 use crate::format::Body;
-use crate::target;
+use crate::target::{self, ServerTarget};
 
 /// Keys per page.
 const PAGE: u64 = 1000;
@@ -18,15 +17,11 @@ const PAGE: u64 = 1000;
 /// into the connection's buffers.
 const PIPELINE_BYTES: usize = 16 << 10;
 
-/// Writes the rows of the server at `address` within `range`.
-pub fn dump(
-    address: &str,
-    password_file: Option<&Path>,
-    range: Range,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let mut client = target::connect(address, password_file)?;
-    let lost = |error: io::Error| Failure::during(format_args!("lost the connection to {address}"), &error);
+/// Writes the rows of `server` within `range`.
+pub fn dump(server: &ServerTarget<'_>, range: Range, output: &mut Output) -> Result<(), Failure> {
+    let mut client = server.connect()?;
+    let address = server.address;
+    let lost = |error| target::lost(address, &error);
     let (mut min, max) = range;
     loop {
         let count = PAGE.min(output.left).to_string();

@@ -3,17 +3,16 @@
 //! A key always goes to the same thread, so of several records of one key the last wins, as from a server.
 
 use std::hash::{BuildHasher, RandomState};
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::Receiver;
 
 use skein_store::{Error, Session, Store, StoreOptions, Writer};
 
 use super::Sink;
+use super::queue::Queue;
 use super::report::Report;
 use crate::exit::Failure;
 use crate::format::{Body, Record};
-use crate::target::{self, DurabilityArg};
+use crate::target::{self, DurabilityArg, FolderTarget};
 
 /// Batches that may wait for a thread.
 const BATCHES_WAITING: usize = 4;
@@ -32,28 +31,22 @@ pub struct FolderSink {
 struct Lane {
     waiting: Vec<Record>,
     waiting_bytes: usize,
-    /// Taken away to end the thread.
-    queue: Option<SyncSender<Vec<Record>>>,
-    thread: Option<JoinHandle<Result<(), Error>>>,
+    batches: Queue<Vec<Record>>,
 }
 
 impl FolderSink {
     /// Opens the folder, or makes it.
     pub fn open(
-        folder: &Path,
-        log_dirs: &[PathBuf],
+        folder: &FolderTarget<'_>,
         durability: DurabilityArg,
         batch: usize,
         report: &Report,
     ) -> Result<Self, Failure> {
-        let options = StoreOptions {
-            durability: durability.into(),
-            log_folders: log_dirs.to_vec(),
-            ..StoreOptions::default()
-        };
+        let options = StoreOptions { durability: durability.into(), ..StoreOptions::default() };
         let threads = options.logs;
-        let store = target::open(folder, options)?;
-        let lanes = (0..threads.max(1)).map(|_| Lane::start(store.session(), report.clone())).collect();
+        let store = folder.open(options)?;
+        let lanes = (0..threads.max(1)).map(|_| Lane::start(store.session(), report.clone()));
+        let lanes = lanes.collect::<Result<_, _>>()?;
         Ok(Self { store, lanes, hasher: RandomState::new(), batch })
     }
 }
@@ -77,17 +70,18 @@ impl Sink for FolderSink {
             result = result.and(lane.flush());
         }
         for lane in &mut self.lanes {
-            result = result.and(lane.join());
+            result = result.and(lane.batches.end());
         }
         result.and(self.store.close().map(|_| ()).map_err(|error| target::store_failure(&error)))
     }
 }
 
 impl Lane {
-    fn start(session: Session, report: Report) -> Self {
-        let (queue, batches) = sync_channel(BATCHES_WAITING);
-        let thread = thread::spawn(move || write_batches(session, &batches, &report));
-        Self { waiting: Vec::new(), waiting_bytes: 0, queue: Some(queue), thread: Some(thread) }
+    fn start(session: Session, report: Report) -> Result<Self, Failure> {
+        let batches = Queue::start(BATCHES_WAITING, move |batches| {
+            write_batches(session, &batches, &report).map_err(|error| target::store_failure(&error))
+        })?;
+        Ok(Self { waiting: Vec::new(), waiting_bytes: 0, batches })
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
@@ -95,19 +89,7 @@ impl Lane {
             return Ok(());
         }
         self.waiting_bytes = 0;
-        let batch = std::mem::take(&mut self.waiting);
-        let queued = self.queue.as_ref().is_some_and(|queue| queue.send(batch).is_ok());
-        // A thread that takes no more has failed, and knows why.
-        if queued { Ok(()) } else { self.join() }
-    }
-
-    fn join(&mut self) -> Result<(), Failure> {
-        self.queue = None;
-        match self.thread.take().map(JoinHandle::join) {
-            None => Ok(()),
-            Some(Ok(result)) => result.map_err(|error| target::store_failure(&error)),
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
-        }
+        self.batches.put(std::mem::take(&mut self.waiting)).map(|_| ())
     }
 }
 

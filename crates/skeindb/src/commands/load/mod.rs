@@ -4,16 +4,20 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::{Format, LineValue, ReadOptions, Reader, Record};
 use crate::progress::{self, Progress};
-use crate::target::{self, DEFAULT_ADDRESS, DurabilityArg};
+use crate::target::{DurabilityArg, Target, TargetArgs};
 
 mod folder;
+mod queue;
 mod report;
 mod server;
 
+use folder::FolderSink;
 use report::Report;
+use server::ServerSink;
 
 const EXAMPLES: &str = "\
 Formats:
@@ -32,7 +36,14 @@ Exit code 4 says that all was read but some records were refused; each is named 
 
 /// Load keys and values from a text file.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("server", |server| server.long("to")),
+    mut_arg("data", |data| data.help("A data folder that no server uses, in place of a server; it is made if it is not there")),
+    mut_arg("log_dir", |dir| dir.help(
+        "A folder for new logs of the data folder, to change those that it remembers. May be given several times"
+    )),
+)]
 pub struct Args {
     /// The file; `-` is standard input.
     file: PathBuf,
@@ -48,18 +59,8 @@ pub struct Args {
     /// In tsv, take backslashes as they are.
     #[arg(long)]
     raw: bool,
-    /// The server to load into.
-    #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS, conflicts_with = "data")]
-    to: String,
-    /// The file with the server's password.
-    #[arg(long, value_name = "FILE", conflicts_with = "data")]
-    password_file: Option<PathBuf>,
-    /// The data folder to load into; it is made if it is not there.
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Folders for new logs of the data folder, to change those that it remembers.
-    #[arg(long, value_name = "DIR", requires = "data")]
-    log_dir: Vec<PathBuf>,
+    #[command(flatten)]
+    target: TargetArgs,
     /// The durability while loading into a data folder; at the end, all is on disk in any case.
     #[arg(long, value_enum, default_value = "buffered", requires = "data")]
     durability: DurabilityArg,
@@ -88,11 +89,9 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let batch = args.batch as usize;
     let mut progress = Progress::start(size, args.quiet);
     let report = Report::new(progress.printer(), args.show_refused);
-    let mut sink: Box<dyn Sink> = if let Some(folder) = &args.data {
-        Box::new(folder::FolderSink::open(folder, &args.log_dir, args.durability, batch, &report)?)
-    } else {
-        let client = target::connect(&args.to, args.password_file.as_deref())?;
-        Box::new(server::ServerSink::new(client, args.to.clone(), batch, &report))
+    let mut sink: Box<dyn Sink> = match args.target.target() {
+        Target::Folder(folder) => Box::new(FolderSink::open(&folder, args.durability, batch, &report)?),
+        Target::Server(server) => Box::new(ServerSink::connect(&server, batch, &report)?),
     };
     let options =
         ReadOptions { format: args.format, line_value: args.value, raw: args.raw, header: args.header };
@@ -112,7 +111,9 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     if !args.quiet {
         let rate = progress::rate(loaded, took);
         let took = took.as_secs_f64();
-        println!("{read} records read, {loaded} loaded, {refused} refused, in {took:.1} s ({rate})");
+        console::print(&format!(
+            "{read} records read, {loaded} loaded, {refused} refused, in {took:.1} s ({rate})\n"
+        ))?;
     }
     Ok(if refused == 0 { Exit::Ok } else { Exit::Partial })
 }

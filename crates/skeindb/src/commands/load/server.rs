@@ -3,16 +3,16 @@
 //! Writing never waits for the replies of its own batch, and replies are always being read, so neither side can
 //! block the other however large the batches are. The queue of sent batches bounds what is under way.
 
-use std::io;
-use std::sync::mpsc::{Receiver as QueueEnd, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::Receiver as Batches;
 
-use skeindb::client::{Client, Receiver, Reply, Sender};
+use skeindb::client::{Receiver, Reply, Sender};
 
 use super::Sink;
+use super::queue::Queue;
 use super::report::Report;
 use crate::exit::Failure;
 use crate::format::{Body, Record};
+use crate::target::{ServerTarget, lost};
 
 /// Batches that may be unanswered.
 const BATCHES_UNDER_WAY: usize = 8;
@@ -26,47 +26,35 @@ pub struct ServerSink {
     lines: Vec<u64>,
     batch: usize,
     address: String,
-    /// Sent batches, for the reading thread; taken away to end it.
-    sent: Option<SyncSender<Vec<u64>>>,
-    reading: Option<JoinHandle<Result<(), Failure>>>,
+    /// Sent batches, for the thread that reads the replies.
+    sent: Queue<Vec<u64>>,
 }
 
 impl ServerSink {
     /// A sink that sends batches of `batch` records.
-    pub fn new(client: Client, address: String, batch: usize, report: &Report) -> Self {
-        let (sender, receiver) = client.split();
-        let (sent, queue) = sync_channel(BATCHES_UNDER_WAY);
+    pub fn connect(server: &ServerTarget<'_>, batch: usize, report: &Report) -> Result<Self, Failure> {
+        let (sender, receiver) = server.connect()?.split();
+        let address = server.address.to_owned();
         let (report, peer) = (report.clone(), address.clone());
-        let reading = thread::spawn(move || read_replies(receiver, &queue, &report, &peer));
-        Self { sender, lines: Vec::new(), batch, address, sent: Some(sent), reading: Some(reading) }
+        let sent =
+            Queue::start(BATCHES_UNDER_WAY, move |sent| read_replies(receiver, &sent, &report, &peer))?;
+        Ok(Self { sender, lines: Vec::new(), batch, address, sent })
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
         if self.lines.is_empty() {
             return Ok(());
         }
-        let lines = std::mem::take(&mut self.lines);
-        let queued = self.sent.as_ref().is_some_and(|sent| sent.send(lines).is_ok());
-        if !queued {
-            // The reading thread ended early, and knows why.
-            return self.join();
+        if !self.sent.put(std::mem::take(&mut self.lines))? {
+            return Ok(());
         }
         match self.sender.flush() {
             Ok(()) => Ok(()),
             Err(error) => {
-                self.join()?;
+                // What the reading thread knows says more.
+                self.sent.end()?;
                 Err(lost(&self.address, &error))
             }
-        }
-    }
-
-    /// Ends the reading thread; its failure, if it had one.
-    fn join(&mut self) -> Result<(), Failure> {
-        self.sent = None;
-        match self.reading.take().map(JoinHandle::join) {
-            None => Ok(()),
-            Some(Ok(result)) => result,
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
         }
     }
 }
@@ -91,14 +79,14 @@ impl Sink for ServerSink {
 
     fn finish(mut self: Box<Self>) -> Result<(), Failure> {
         let flushed = self.flush();
-        let joined = self.join();
-        flushed.and(joined)
+        let answered = self.sent.end();
+        flushed.and(answered)
     }
 }
 
 fn read_replies(
     mut receiver: Receiver,
-    sent: &QueueEnd<Vec<u64>>,
+    sent: &Batches<Vec<u64>>,
     report: &Report,
     address: &str,
 ) -> Result<(), Failure> {
@@ -119,8 +107,4 @@ fn read_replies(
 /// Whether an error is not of this record, but of every write.
 fn stops_all(error: &str) -> bool {
     ["MISCONF", "NOAUTH", "READONLY", "LOADING"].iter().any(|code| error.starts_with(code))
-}
-
-fn lost(address: &str, error: &io::Error) -> Failure {
-    Failure::during(format_args!("lost the connection to {address}"), error)
 }

@@ -1,8 +1,6 @@
 //! `skein serve`: a data folder for Redis clients.
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -10,9 +8,10 @@ use signal_hook::iterator::Signals;
 use skein_server::{Server, ServerHandle, StopReport};
 use skein_store::{CloseReport, RecoveryReport, Store};
 
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::progress::{counted, grouped};
-use crate::target;
+use crate::{target, threads};
 
 mod args;
 
@@ -26,11 +25,16 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let signals = Signals::new([SIGTERM, SIGINT]);
     let signals = signals.map_err(|error| Failure::during("cannot listen for signals", &error))?;
     let server = Server::start(store.clone(), options).map_err(|error| args::start_failure(&error))?;
-    stop_on_signals(signals, server.handle());
-    greet(args, &store, server.local_addr());
+    let watched = stop_on_signals(signals, server.handle());
+    match &watched {
+        Ok(()) => greet(args, &store, server.local_addr()),
+        // A server that no signal stops properly is not to begin.
+        Err(_) => server.handle().shutdown(),
+    }
     let report = server.wait();
     let closed = store.close().map_err(|error| target::store_failure(&error));
     farewell(&report, closed.as_ref().ok());
+    watched?;
     closed?;
     match report.failed_threads.first() {
         None => Ok(Exit::Ok),
@@ -44,8 +48,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
 /// The first signal stops the server, and a later one ends the process as it is.
-fn stop_on_signals(mut signals: Signals, server: ServerHandle) {
-    thread::spawn(move || {
+fn stop_on_signals(mut signals: Signals, server: ServerHandle) -> Result<(), Failure> {
+    threads::start("skein-signals", move || {
         let mut first = None;
         for signal in signals.forever() {
             match first {
@@ -59,7 +63,8 @@ fn stop_on_signals(mut signals: Signals, server: ServerHandle) {
                 Some(_) => std::process::exit(Exit::Failed as i32),
             }
         }
-    });
+    })
+    .map(drop)
 }
 
 /// Says where it listens, where the data lies, and how to connect.
@@ -130,10 +135,9 @@ fn time(time: Duration) -> String {
     }
 }
 
-/// Prints to standard output; a reader that is gone is no reason to stop serving.
+/// Prints to standard output; a failure to do so is no reason to stop serving.
 fn say(text: &str) {
-    let mut out = io::stdout().lock();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        tracing::debug!(%error, "standard output is gone");
+    if let Err(failure) = console::print(text) {
+        tracing::warn!("{}", failure.message);
     }
 }

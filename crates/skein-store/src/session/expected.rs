@@ -1,0 +1,77 @@
+//! What the keys of a group will hold, computed before anything is written, so that a group is refused whole.
+
+use std::collections::HashMap;
+
+use super::Writer;
+use super::group::Op;
+use crate::row::RowRef;
+use crate::row::table::Column;
+use crate::{Error, Result};
+
+/// What a key holds after some writes of a group.
+#[derive(Default)]
+struct Expected<'a> {
+    /// The row before the group, as far as its columns are still there.
+    stored: Option<RowRef<'a>>,
+    /// Columns that the group has put: name, and bytes of the value.
+    put: HashMap<&'a [u8], usize>,
+    /// Bytes of content; `None` if the key is absent.
+    len: Option<usize>,
+    is_value: bool,
+}
+
+impl<'a> Expected<'a> {
+    fn of(stored: Option<RowRef<'a>>) -> Self {
+        let is_value = stored.is_some_and(|row| !row.has_columns());
+        Self { stored, put: HashMap::new(), len: stored.map(RowRef::content_len), is_value }
+    }
+
+    fn put(&mut self, value: &[u8]) {
+        *self = Self { len: Some(value.len()), is_value: true, ..Self::default() };
+    }
+
+    fn put_columns(&mut self, columns: &[Column<'a>]) -> Result<()> {
+        if self.is_value {
+            return Err(Error::WrongKind { found: "a value", needed: "columns" });
+        }
+        for (name, value) in columns {
+            let stored = || Some(self.stored?.column(name)?.len());
+            let old = self.put.get(name).copied().or_else(stored).map_or(0, |len| name.len() + len);
+            let len = self.len.unwrap_or(0);
+            self.len = Some(len - old + name.len() + value.len());
+            self.put.insert(name, value.len());
+        }
+        Ok(())
+    }
+}
+
+impl Writer<'_> {
+    /// Refuses a group whole: over a limit, over the budget, columns for a key that holds a value then.
+    pub(super) fn admit_group(&self, writes: &[(&[u8], Op<'_>)]) -> Result<()> {
+        // A group of plain puts within the budget needs no look at what is there.
+        let plain =
+            self.over_budget.is_none() && !writes.iter().any(|(_, op)| matches!(op, Op::PutColumns(_)));
+        if plain {
+            return writes.iter().try_for_each(|(key, op)| match op {
+                Op::Put(value) => self.admit(key, None, value.len()),
+                Op::PutColumns(_) | Op::Remove => Ok(()),
+            });
+        }
+        let mut expected: HashMap<&[u8], Expected<'_>> = HashMap::new();
+        for (key, op) in writes {
+            let stored = || Expected::of(self.inner.index.get(key, &self.guard));
+            let held = expected.entry(key).or_insert_with(stored);
+            let before = held.len;
+            match op {
+                Op::Put(value) => held.put(value),
+                Op::PutColumns(columns) => held.put_columns(columns)?,
+                Op::Remove => {
+                    *held = Expected::default();
+                    continue;
+                }
+            }
+            self.admit(key, before, held.len.unwrap_or(0))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! Locks whose holder may have panicked.
+//!
+//! REQUIRES: what such a lock guards is whole between any two statements of its holders that can panic. Then a poisoned
+//! lock tells of a panic that was reported where it happened, and guards what it always did; refusing it would only turn one
+//! failure into many.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Locks `mutex`.
+#[inline]
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What `mutex` guarded.
+pub fn into_inner<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits on `condvar`.
+pub fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    condvar.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits on `condvar` for at most `time`.
+pub fn wait_timeout<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>, time: Duration) -> MutexGuard<'a, T> {
+    condvar.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_a_holder_stops_nobody() {
+        let mutex = Mutex::new(1);
+        let held = std::panic::catch_unwind(|| {
+            *lock(&mutex) = 2;
+            let _held = lock(&mutex);
+            panic!("while holding it");
+        });
+        assert!(held.is_err() && mutex.is_poisoned());
+        *lock(&mutex) += 1;
+        assert_eq!(into_inner(mutex), 3);
+    }
+}
