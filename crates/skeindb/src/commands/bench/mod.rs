@@ -6,11 +6,11 @@ mod list;
 mod report;
 mod run;
 
-use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use skein_bench::result::{Line, read};
 
+use crate::console;
 use crate::exit::{Exit, Failure};
 
 /// Where results go unless told otherwise.
@@ -65,15 +65,9 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Line>, Failure> {
     Ok(lines)
 }
 
-/// Shows text; that nobody reads on is no failure.
+/// Shows text.
 fn show(text: &str) -> Result<Exit, Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::during("cannot write the output", &error))
-        }
-        _ => Ok(Exit::Ok),
-    }
+    console::print(text).map(|()| Exit::Ok)
 }
 
 fn write_file(path: &Path, text: &str) -> Result<(), Failure> {

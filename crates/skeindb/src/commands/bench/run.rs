@@ -8,6 +8,7 @@ use skein_bench::result::{Machine, Sink};
 use skein_bench::sys::Clock;
 use skein_bench::{machine, probe, report, rival};
 
+use crate::console;
 use crate::exit::{Exit, Failure};
 
 /// The seed of everything random, unless told otherwise.
@@ -117,7 +118,7 @@ fn look_at_machine(args: &Args) -> Result<Machine, Failure> {
         return Ok(machine::describe());
     }
     if !args.quiet {
-        eprintln!("probing the machine …");
+        console::note("probing the machine …");
     }
     probe::quick().map_err(super::failure)
 }
