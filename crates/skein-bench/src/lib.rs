@@ -18,6 +18,7 @@ pub mod experiment;
 pub mod keyset;
 pub mod machine;
 pub mod probe;
+pub mod report;
 pub mod result;
 pub mod rival;
 pub mod sys;

@@ -30,6 +30,7 @@ pub use fit::{Fit, fit, normalized};
 pub use plan::Plan;
 pub use plateau::{Plateau, plateaus};
 pub use report::{Groups, Neighbours, OnPages, Report, SCHEMA};
+pub(crate) use text::size;
 
 use crate::machine::HugePages;
 use crate::{Result, machine, sys};

@@ -14,7 +14,7 @@ const SHOWN: [usize; 16] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 80, 96
 const WIDTH: usize = 100;
 
 /// A size that is a power of two or half-way to the next: `48 KiB`.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let (shift, unit) = match bytes.checked_ilog2() {
         None | Some(..20) => (10, "KiB"),
         Some(20..30) => (20, "MiB"),

@@ -23,7 +23,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let before = super::read_all(std::slice::from_ref(&args.before))?;
     let after = super::read_all(std::slice::from_ref(&args.after))?;
     let comparison = report::compare(&before, &after);
-    super::show(&comparison.to_string())?;
+    super::show(&format!("{comparison}\n"))?;
     match comparison.worse() {
         worse if args.fail_if_worse && worse > 0 => Err(Failure::new(format!("{worse} figures got worse"))),
         _ => Ok(Exit::Ok),

@@ -1,0 +1,144 @@
+//! A panel: a frame with figures at its left and points below, and the contenders' points in it, joined.
+
+use maud::{Markup, html};
+
+use super::legend::mark;
+use super::palette::Look;
+use super::scale::{Scale, spaced};
+use super::{WIDTH, columns_in, compact, px, text_width};
+use crate::report::text::cut;
+
+/// Height of a line of text.
+pub(super) const LINE: f64 = 17.0;
+/// Between letters and what they belong to.
+const GAP: f64 = 6.0;
+
+/// A drawing of figures over points.
+#[derive(Debug)]
+pub(super) struct Panel<'a> {
+    /// Where its top is in the drawing.
+    pub top: f64,
+    /// What it is of.
+    pub heading: &'a str,
+    /// The height of the part with the points.
+    pub height: f64,
+    /// Where points lie and how they are called.
+    pub points: &'a [(f64, String)],
+    /// What they are.
+    pub axis: &'a str,
+    /// Where figures lie, of any places.
+    pub scale: &'a Scale,
+    /// Figures to write beside it.
+    pub ticks: &'a [f64],
+    /// Their unit.
+    pub unit: &'a str,
+    /// What is drawn.
+    pub series: &'a [Series],
+}
+
+/// The points of one contender. The first of each is a part of the width from 0 to 1.
+#[derive(Debug)]
+pub(super) struct Series {
+    /// How it is drawn.
+    pub look: Look,
+    /// Points that lines join, in pieces, since nothing joins what has a gap between.
+    pub pieces: Vec<Vec<Spot>>,
+}
+
+/// A point with its spread.
+#[derive(Debug)]
+pub(super) struct Spot {
+    /// Its place as a part of the width.
+    pub x: f64,
+    /// Its figure.
+    pub figure: f64,
+    /// The least and the greatest.
+    pub spread: Option<(f64, f64)>,
+    /// What a pointer over it is told.
+    pub tip: String,
+}
+
+impl Panel<'_> {
+    /// How high a panel is in all.
+    pub fn full_height(&self) -> f64 {
+        LINE + self.height + 2.0 * LINE + GAP
+    }
+
+    /// Draws it.
+    pub fn draw(&self) -> Markup {
+        let labels: Vec<String> = self.ticks.iter().map(|&tick| compact(tick, self.unit)).collect();
+        let left = labels.iter().map(|label| text_width(label)).fold(20.0, f64::max) + GAP;
+        let right = WIDTH - 2.0 * GAP;
+        let (top, bottom) = (self.top + LINE, self.top + LINE + self.height);
+        let scale = self.scale.clone().over(bottom - GAP, top + GAP);
+        let x = |part: f64| left + 2.0 * GAP + (right - left - 3.0 * GAP) * part;
+        html! {
+            text class="heading" x="0" y=(px(self.top + LINE - GAP)) {
+                (cut(self.heading, columns_in(WIDTH)))
+            }
+            @for (&tick, label) in self.ticks.iter().zip(&labels) {
+                @let y = scale.at(tick);
+                line class="grid" x1=(px(left)) x2=(px(right)) y1=(px(y)) y2=(px(y)) {}
+                text class="end" x=(px(left - GAP)) y=(px(y + 4.0)) { (label) }
+            }
+            path class="axis" d=(format!("M{} {}V{}H{}", px(left), px(top), px(bottom), px(right))) {}
+            (self.below(&x, bottom))
+            @for series in self.series { (series.draw(&x, &scale)) }
+        }
+    }
+
+    /// Points below the frame, as far as there is room for their names.
+    fn below(&self, x: &impl Fn(f64) -> f64, bottom: f64) -> Markup {
+        let most = columns_in(WIDTH / 5.0);
+        // A name that would stick out at either side is moved in.
+        let placed: Vec<(f64, f64, String)> = self
+            .points
+            .iter()
+            .map(|(part, label)| {
+                let label = cut(label, most);
+                let half = text_width(&label) / 2.0;
+                (x(*part), x(*part).clamp(half, WIDTH - half), label)
+            })
+            .collect();
+        let widths: Vec<_> = placed.iter().map(|(_, middle, label)| (*middle, text_width(label))).collect();
+        html! {
+            @for ((at, middle, label), shown) in placed.iter().zip(spaced(&widths)) {
+                line class="axis" x1=(px(*at)) x2=(px(*at)) y1=(px(bottom)) y2=(px(bottom + 4.0)) {}
+                @if shown { text class="middle" x=(px(*middle)) y=(px(bottom + LINE)) { (label) } }
+            }
+            text class="middle quiet" x=(px(WIDTH / 2.0)) y=(px(bottom + 2.0 * LINE)) {
+                (cut(self.axis, columns_in(WIDTH)))
+            }
+        }
+    }
+}
+
+impl Series {
+    fn draw(&self, x: &impl Fn(f64) -> f64, scale: &Scale) -> Markup {
+        html! {
+            g class=(self.look.classes()) {
+                @for piece in &self.pieces {
+                    path class="line" d=(path(piece, x, scale)) {}
+                    @for spot in piece {
+                        @if let Some((least, greatest)) = spot.spread {
+                            (whisker(x(spot.x), scale.at(least), scale.at(greatest)))
+                        }
+                        (mark(self.look, x(spot.x), scale.at(spot.figure), &spot.tip))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn path(piece: &[Spot], x: &impl Fn(f64) -> f64, scale: &Scale) -> String {
+    let place = |spot: &Spot| format!("{} {}", px(x(spot.x)), px(scale.at(spot.figure)));
+    format!("M{}", piece.iter().map(place).collect::<Vec<_>>().join("L"))
+}
+
+/// An upright line with caps, from the least figure to the greatest.
+fn whisker(x: f64, least: f64, greatest: f64) -> Markup {
+    let (from, to) = (px(x - 3.0), px(x + 3.0));
+    let (least, greatest, x) = (px(least), px(greatest), px(x));
+    html! { path class="spread" d=(format!("M{from} {least}H{to}M{x} {least}V{greatest}M{from} {greatest}H{to}")) {} }
+}

@@ -1,0 +1,158 @@
+//! Who looks how: the same on every chart, and on the next page too.
+//!
+//! A look is a hue, a dash and a mark, so that no colour has to be told from another by itself. Names that are known have theirs by their
+//! place in a family below; others have one by a hash of their name, and step aside only for a name of the same page.
+//!
+//! The hues were searched for so that any two differ as much as seven can, in the space `OKLab`, to people who see all colours and to those who do not
+//! see red, green or blue: the least distance is 0.12, and 0.02 can just be told apart.
+
+use std::collections::{BTreeSet, HashMap};
+
+/// How many hues there are.
+pub(in crate::report::html) const HUES: usize = 7;
+/// The hues on white.
+pub(in crate::report::html) const LIGHT: [&str; HUES] =
+    ["#0e69c3", "#dc4c03", "#005852", "#6f02d9", "#d0a60e", "#16abfd", "#828080"];
+/// The hues on black.
+pub(in crate::report::html) const DARK: [&str; HUES] =
+    ["#378dff", "#ff9a1a", "#0c8a5a", "#e3adff", "#f6f03a", "#b2f4f0", "#949ca0"];
+
+const DASHES: usize = 4;
+/// Marks, by number; coprime to the hues, so that two looks of one hue have different marks.
+pub(super) const MARKS: usize = 6;
+const LOOKS: usize = HUES * DASHES;
+
+/// Names that share charts, ours first. A name's place is its look.
+const FAMILIES: [&[&str]; 5] = [
+    &[
+        "skein-masstree",
+        "masstree-crate",
+        "crossbeam-skiplist",
+        "btreemap",
+        "btreemap-rwlock",
+        "hashbrown",
+        "papaya",
+    ],
+    &[
+        "skein-masstree",
+        "binary tree",
+        "binary tree + huge pages",
+        "binary tree + huge pages + integers",
+        "masstree - prefetch - permutation",
+        "masstree - permutation",
+        "masstree - prefetch",
+        "masstree - integers",
+        "masstree - huge pages",
+    ],
+    &["skein", "rocksdb", "redb", "fjall", "lmdb"],
+    &["skein", "redis-server", "memcached"],
+    &["shared tree", "hard-partitioned"],
+];
+
+/// How a contender is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look(usize);
+
+/// The looks of a page's contenders.
+#[derive(Debug)]
+pub(in crate::report::html) struct Palette {
+    looks: HashMap<String, usize>,
+}
+
+impl Look {
+    /// The classes of CSS that colour and dash it.
+    pub fn classes(self) -> String {
+        format!("h{} d{}", self.0 % HUES, self.0 / HUES)
+    }
+
+    /// The number of its mark.
+    pub fn mark(self) -> usize {
+        self.0 % MARKS
+    }
+
+    /// The look of what is not a contender.
+    pub fn first() -> Self {
+        Self(0)
+    }
+}
+
+impl Palette {
+    /// For these names.
+    pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        let names: BTreeSet<&str> = names.collect();
+        let known = |name: &str| FAMILIES.iter().find_map(|family| family.iter().position(|of| *of == name));
+        let mut looks: HashMap<String, usize> = HashMap::new();
+        let mut taken = BTreeSet::new();
+        for (name, look) in names.iter().filter_map(|name| Some((*name, known(name)?))) {
+            looks.insert(name.to_owned(), look);
+            taken.insert(look);
+        }
+        for name in names.iter().filter(|name| known(name).is_none()) {
+            let wanted = hash(name);
+            let free = (0..LOOKS).map(|step| (wanted + step) % LOOKS).find(|look| !taken.contains(look));
+            let look = free.unwrap_or(wanted);
+            looks.insert((*name).to_owned(), look);
+            taken.insert(look);
+        }
+        Self { looks }
+    }
+
+    /// The look of a contender.
+    pub(super) fn look(&self, name: &str) -> Look {
+        Look(self.looks.get(name).copied().unwrap_or_else(|| hash(name)))
+    }
+}
+
+/// FNV-1a: the same in every build, unlike the standard library's.
+fn hash(name: &str) -> usize {
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    (hash % LOOKS as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_names_look_the_same_on_any_page() {
+        let alone = Palette::of(["btreemap"].into_iter());
+        let crowd =
+            Palette::of(["zzz", "btreemap", "skein-masstree", "another", "masstree-crate"].into_iter());
+        assert_eq!(alone.look("btreemap"), crowd.look("btreemap"));
+        assert_eq!(crowd.look("skein-masstree"), Look::first());
+    }
+
+    #[test]
+    fn looks_of_one_page_differ_and_do_not_depend_on_the_order() {
+        let names: Vec<String> = (0..20).map(|number| format!("contender {number}")).collect();
+        let one = Palette::of(names.iter().map(String::as_str));
+        let other = Palette::of(names.iter().rev().map(String::as_str));
+        let looks: BTreeSet<usize> = names.iter().map(|name| one.look(name).0).collect();
+        assert_eq!(looks.len(), names.len());
+        assert!(names.iter().all(|name| one.look(name) == other.look(name)));
+    }
+
+    #[test]
+    fn hashed_looks_are_the_same_in_every_build() {
+        // The hash of the empty text is FNV's offset.
+        assert_eq!(hash(""), (0xcbf2_9ce4_8422_2325_u64 % 28) as usize);
+        assert_eq!(hash("a"), (0xaf63_dc4c_8601_ec8c_u64 % 28) as usize);
+    }
+
+    #[test]
+    fn every_look_has_its_own_hue_and_mark() {
+        let looks: BTreeSet<(usize, usize)> =
+            (0..LOOKS).map(|look| (look % HUES, Look(look).mark())).collect();
+        assert_eq!(looks.len(), LOOKS);
+    }
+
+    #[test]
+    fn families_fit_and_name_nobody_twice() {
+        for family in FAMILIES {
+            let names: BTreeSet<&&str> = family.iter().collect();
+            assert!(names.len() == family.len() && family.len() <= LOOKS);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The machines that the figures are from.
+
+use maud::{Markup, html};
+
+use super::chart;
+use crate::report::probe::{groups, reads};
+use crate::result::Machine;
+
+/// The machines of a page, each once.
+pub(super) struct Machines<'a> {
+    all: Vec<&'a Machine>,
+}
+
+impl<'a> Machines<'a> {
+    /// Of these.
+    pub fn of(machines: impl Iterator<Item = &'a Machine>) -> Self {
+        let mut all: Vec<&Machine> = Vec::new();
+        for machine in machines {
+            if !all.contains(&machine) {
+                all.push(machine);
+            }
+        }
+        Self { all }
+    }
+
+    /// Their part of the page.
+    pub fn section(&self) -> Markup {
+        html! {
+            @for (number, machine) in self.all.iter().enumerate() {
+                section class="machine" id=(id(number)) {
+                    h2 { (self.name(number)) }
+                    p { (machine) }
+                    @if let Some(probe) = &machine.probe {
+                        p { "Probe: " (reads(probe)) "; " (groups(probe)) "." }
+                        div class="charts" { div class="measure" {
+                            h3 { "A random read that waits for the one before, on huge pages" }
+                            (chart::probe(probe))
+                        } }
+                    } @else {
+                        p class="quiet" { "It was not probed: " code { "skein probe" } " says what memory costs on it." }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A link to a machine.
+    pub fn link(&self, machine: &Machine) -> Markup {
+        let number = self.all.iter().position(|known| *known == machine).unwrap_or(0);
+        html! { a href=(format!("#{}", id(number))) { (self.name(number)) } ": " (machine) }
+    }
+
+    fn name(&self, number: usize) -> String {
+        if self.all.len() == 1 { "The machine".to_owned() } else { format!("Machine {}", number + 1) }
+    }
+}
+
+fn id(number: usize) -> String {
+    format!("machine-{}", number + 1)
+}

@@ -1,0 +1,119 @@
+//! The page: one HTML file that needs no other, no network and no script. A browser's wish for dark or light is followed by CSS alone.
+//!
+//! Everything that comes from the results goes through `maud`, which escapes it, and through [`harmless`](super::text::harmless).
+
+mod chart;
+mod machine;
+mod run;
+mod style;
+mod tables;
+
+use maud::{DOCTYPE, Markup, html};
+
+use self::chart::Palette;
+use self::machine::Machines;
+use super::figures::answer;
+use super::text::{date, harmless};
+use super::view::{RunView, View};
+use crate::result::{Answer, Line};
+
+/// What all parts of a page need.
+struct Page<'a> {
+    palette: Palette,
+    machines: Machines<'a>,
+}
+
+/// A results file as a page of HTML.
+pub fn html(lines: &[Line]) -> String {
+    let view = View::of(lines);
+    let names = view.runs.iter().flat_map(|run| &run.measures).flat_map(|measure| &measure.contenders);
+    let page = Page {
+        palette: Palette::of(names.copied()),
+        machines: Machines::of(view.runs.iter().map(|run| &run.run.machine)),
+    };
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "SkeinDB: what was measured" }
+                style { (style::css()) }
+            }
+            body {
+                header { (head(&view)) }
+                nav { (contents(&view)) }
+                main {
+                    (page.machines.section())
+                    @for (number, run) in view.runs.iter().enumerate() { (page.run(number, run)) }
+                }
+                footer { p class="quiet" { "Made from a results file of skein bench." } }
+            }
+        }
+    };
+    harmless(&markup.into_string())
+}
+
+/// The name by which links find a run.
+fn run_id(number: usize) -> String {
+    format!("run-{}", number + 1)
+}
+
+fn head(view: &View<'_>) -> Markup {
+    let started = || view.runs.iter().map(|run| run.run.started_unix_s);
+    html! {
+        h1 { "SkeinDB: what was measured" }
+        @if let (Some(first), Some(last)) = (started().min(), started().max()) {
+            p class="quiet" {
+                (view.runs.len()) @if view.runs.len() == 1 { " run, " } @else { " runs, " }
+                (date(first)) @if first / 60 != last / 60 { " to " (date(last)) }
+            }
+        } @else {
+            p { "There is no run in these results." }
+        }
+        @if view.strays > 0 {
+            p class="warning" { (view.strays) " lines belong to runs that are not in these results." }
+        }
+        details {
+            summary { "How to read this" }
+            p {
+                "Contenders take turns for several rounds, so what counts is the ratio within one chart. A bar or a point is the "
+                "median of the rounds, a thin line with caps goes from the least to the greatest of them, and the spread is the "
+                "distance between those two as a part of the median. Curves show which part of the operations took no longer "
+                "than a time. A contender looks the same on every chart; the figures are below each, and a pointer over a mark shows its own."
+            }
+        }
+    }
+}
+
+fn contents(view: &View<'_>) -> Markup {
+    html! {
+        h2 { "Contents" }
+        ol {
+            @for (number, run) in view.runs.iter().enumerate() {
+                li {
+                    a href=(format!("#{}", run_id(number))) { code { (run.run.experiment) } ": " (run.run.title) }
+                    " " (badges(run))
+                }
+            }
+        }
+    }
+}
+
+/// The answers to a run's claim.
+fn badges(run: &RunView<'_>) -> Markup {
+    html! {
+        @for verdict in &run.verdicts { (badge(verdict.answer)) }
+        @if run.verdicts.is_empty() { span class="badge" { "? no verdict" } }
+    }
+}
+
+fn badge(given: Answer) -> Markup {
+    let (class, sign) = match given {
+        Answer::Holds => ("badge yes", "✓"),
+        Answer::DoesNotHold => ("badge no", "✗"),
+        Answer::CannotBeTested => ("badge", "?"),
+    };
+    html! { span class=(class) { (sign) " " (answer(given)) } }
+}

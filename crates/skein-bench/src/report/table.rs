@@ -1,0 +1,128 @@
+//! The terminal's report: per run what was claimed and what came of it, then a table per measure with a row per point and contender.
+
+use std::fmt::Write as _;
+
+use super::figures::{Figures, answer, number, unit_and_direction};
+use super::view::{Measure, RunView, View};
+use super::{probe, text};
+use crate::result::{At, Line};
+
+/// A results file for the terminal.
+pub fn table(lines: &[Line]) -> String {
+    let view = View::of(lines);
+    let mut out = String::new();
+    for (number, run) in view.runs.iter().enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        head(&mut out, run);
+        for measure in &run.measures {
+            out.push('\n');
+            figures(&mut out, measure);
+        }
+        tail(&mut out, run);
+    }
+    if view.runs.is_empty() {
+        out.push_str("There is no run in these results.\n");
+    }
+    if view.strays > 0 {
+        let _ = writeln!(out, "{} lines belong to runs that are not in these results.", view.strays);
+    }
+    out
+}
+
+/// A line with a name before it.
+fn named(out: &mut String, name: &str, value: &str) {
+    let _ = writeln!(out, "  {name:<9} {}", text::one_line(value));
+}
+
+fn head(out: &mut String, view: &RunView<'_>) {
+    let run = view.run;
+    let _ = writeln!(out, "{}: {}", text::one_line(&run.experiment), text::one_line(&run.title));
+    named(out, "source", &run.source);
+    named(out, "claim", &run.claim);
+    for verdict in &view.verdicts {
+        named(out, "verdict", &format!("{}: {}", answer(verdict.answer), verdict.why));
+    }
+    if view.verdicts.is_empty() {
+        named(out, "verdict", "none: the run did not come to its end");
+    }
+    named(out, "machine", &run.machine.to_string());
+    if let Some(probed) = &run.machine.probe {
+        named(out, "probe", &format!("{}; {}", probe::reads(probed), probe::groups(probed)));
+    }
+    let setting: Vec<_> = run.setting.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    named(out, "setting", &setting.join(", "));
+    named(out, "measured", &format!("{} by SkeinDB {}", text::date(run.started_unix_s), run.version));
+    named(out, "again", &run.command);
+}
+
+fn tail(out: &mut String, view: &RunView<'_>) {
+    if !(view.run.absent.is_empty() && view.remarks().is_empty()) {
+        out.push('\n');
+    }
+    for remark in view.remarks() {
+        named(out, "note", &remark);
+    }
+    for absent in &view.run.absent {
+        named(out, "without", &format!("{}: {}", absent.name, absent.why));
+    }
+}
+
+fn figures(out: &mut String, measure: &Measure<'_>) {
+    let about = unit_and_direction(measure.unit, measure.better);
+    let _ = writeln!(out, "  {} ({})", text::one_line(measure.name), text::one_line(&about));
+    let axis = measure.axis().map_or_else(String::new, text::one_line);
+    let first = measure.contenders.first().map_or("", |first| *first);
+    let beside = format!("/ {}", text::one_line(first));
+    let titles = [axis, "contender".into(), "median".into(), "spread".into(), "rounds".into(), beside];
+    let mut rows = vec![titles];
+    for &point in &measure.points {
+        let mut label = label(measure, point);
+        for contender in &measure.contenders {
+            let Some(row) = row(measure, contender, point) else { continue };
+            let [median, spread, rounds, ratio] = row;
+            rows.push([std::mem::take(&mut label), text::one_line(contender), median, spread, rounds, ratio]);
+        }
+    }
+    aligned(out, &rows);
+}
+
+/// How a point is called in a measure's first column.
+pub(super) fn label(measure: &Measure<'_>, point: Option<&At>) -> String {
+    match (measure.axis(), point) {
+        (Some(_), Some(at)) => text::one_line(&at.label),
+        (None, Some(at)) => text::one_line(&format!("{} {}", at.axis, at.label)),
+        (_, None) => String::new(),
+    }
+}
+
+/// Median, spread, rounds, and the ratio to the measure's first contender; none if the contender was not measured there.
+pub(super) fn row(measure: &Measure<'_>, contender: &str, point: Option<&At>) -> Option<[String; 4]> {
+    let cell = measure.cell(contender, point)?;
+    let first = measure.contenders.first().and_then(|first| measure.cell(first, point));
+    Some(match Figures::of(cell) {
+        Some(figures) => [
+            number(figures.summary.median),
+            figures.spread(),
+            figures.rounds.to_string(),
+            figures.ratio(first.and_then(Figures::of)),
+        ],
+        None => ["-".into(), "-".into(), "0".into(), "-".into()],
+    })
+}
+
+/// Columns of text, the first two to the left, the others to the right.
+fn aligned<const COLUMNS: usize>(out: &mut String, rows: &[[String; COLUMNS]]) {
+    let width = |column: usize| rows.iter().map(|row| text::columns(&row[column])).max().unwrap_or(0);
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    for row in rows {
+        let mut line = String::from("   ");
+        for (column, field) in row.iter().enumerate().filter(|(column, _)| widths[*column] > 0) {
+            let blank = " ".repeat(widths[column] - text::columns(field));
+            let _ =
+                if column < 2 { write!(line, " {field}{blank} ") } else { write!(line, " {blank}{field} ") };
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}

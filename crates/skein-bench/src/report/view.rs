@@ -1,0 +1,224 @@
+//! Results as reports show them: runs in the order of the file, their measures in the order in which they first came, and in each measure
+//! the points and the contenders in theirs.
+
+use std::collections::HashMap;
+
+use super::figures::Figures;
+use crate::result::{At, Better, Cell, Line, Run, Verdict};
+
+/// A results file.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    /// Its runs.
+    pub runs: Vec<RunView<'a>>,
+    /// Lines of runs that the file does not hold.
+    pub strays: usize,
+}
+
+/// A run and everything that belongs to it.
+#[derive(Debug)]
+pub(super) struct RunView<'a> {
+    /// What was done.
+    pub run: &'a Run,
+    /// What was measured.
+    pub measures: Vec<Measure<'a>>,
+    /// What a reader has to know.
+    pub notes: Vec<&'a str>,
+    /// What became of the claim.
+    pub verdicts: Vec<&'a Verdict>,
+    /// Cells, and run lines, that the file holds more than once; the first counts.
+    pub doubles: usize,
+}
+
+/// A measure: what shares a chart.
+#[derive(Debug)]
+pub(super) struct Measure<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its unit.
+    pub unit: &'a str,
+    /// Which way is better.
+    pub better: Better,
+    /// Its points: rising where they are numbers, else as they came. One, and none, where it has no axis.
+    pub points: Vec<Option<&'a At>>,
+    /// Who has figures here, in the order of their turns.
+    pub contenders: Vec<&'a str>,
+    cells: Vec<&'a Cell>,
+}
+
+impl<'a> View<'a> {
+    /// Of these lines.
+    pub fn of(lines: &'a [Line]) -> Self {
+        let mut runs: Vec<RunView<'a>> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for line in lines {
+            let Line::Run(run) = line else { continue };
+            if let Some(&place) = places.get(&*run.run) {
+                runs[place].doubles += 1;
+                continue;
+            }
+            places.insert(&run.run, runs.len());
+            runs.push(RunView {
+                run,
+                measures: Vec::new(),
+                notes: Vec::new(),
+                verdicts: Vec::new(),
+                doubles: 0,
+            });
+        }
+        let mut strays = 0;
+        for line in lines {
+            match places.get(line.run()) {
+                Some(&place) => runs[place].add(line),
+                None => strays += 1,
+            }
+        }
+        runs.iter_mut().for_each(RunView::sort);
+        Self { runs, strays }
+    }
+}
+
+impl<'a> RunView<'a> {
+    fn add(&mut self, line: &'a Line) {
+        match line {
+            Line::Cell(cell) => self.add_cell(cell),
+            Line::Note(note) if !self.notes.contains(&&*note.text) => self.notes.push(&note.text),
+            Line::Verdict(verdict) if !self.verdicts.contains(&verdict) => self.verdicts.push(verdict),
+            Line::Run(_) | Line::Note(_) | Line::Verdict(_) => {}
+        }
+    }
+
+    fn add_cell(&mut self, cell: &'a Cell) {
+        let of = |measure: &Measure<'_>| measure.name == cell.measure && measure.unit == cell.unit;
+        let place = self.measures.iter().position(of).unwrap_or_else(|| {
+            self.measures.push(Measure::begun_by(cell));
+            self.measures.len() - 1
+        });
+        if !self.measures[place].add(cell) {
+            self.doubles += 1;
+        }
+    }
+
+    fn sort(&mut self) {
+        for measure in &mut self.measures {
+            measure.sort(self.run);
+        }
+    }
+
+    /// Its cells, measure by measure.
+    pub fn cells(&self) -> impl Iterator<Item = &'a Cell> {
+        self.measures.iter().flat_map(|measure| measure.cells.iter().copied())
+    }
+
+    /// The notes, and what the file itself makes necessary to know.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks: Vec<String> = self.notes.iter().map(|&note| note.to_owned()).collect();
+        if self.doubles > 0 {
+            remarks.push(format!(
+                "the file holds {} lines of this run more than once; the first of each is shown",
+                self.doubles
+            ));
+        }
+        remarks
+    }
+}
+
+impl<'a> Measure<'a> {
+    fn begun_by(cell: &'a Cell) -> Self {
+        Self {
+            name: &cell.measure,
+            unit: &cell.unit,
+            better: cell.better,
+            points: Vec::new(),
+            contenders: Vec::new(),
+            cells: Vec::new(),
+        }
+    }
+
+    /// Takes a cell, unless there is one in its place.
+    fn add(&mut self, cell: &'a Cell) -> bool {
+        let point = cell.at.as_ref();
+        if self.cell(&cell.contender, point).is_some() {
+            return false;
+        }
+        if !self.points.iter().any(|&known| same_point(known, point)) {
+            self.points.push(point);
+        }
+        if !self.contenders.contains(&&*cell.contender) {
+            self.contenders.push(&cell.contender);
+        }
+        self.cells.push(cell);
+        true
+    }
+
+    fn sort(&mut self, run: &Run) {
+        let turn = |name: &str| run.contenders.iter().position(|contender| contender.name == name);
+        self.contenders.sort_by_key(|name| turn(name).unwrap_or(usize::MAX));
+        if self.is_numeric() {
+            let value = |point: Option<&At>| point.and_then(|at| at.value).unwrap_or(f64::NAN);
+            self.points.sort_by(|one, other| value(*one).total_cmp(&value(*other)));
+        }
+    }
+
+    /// The figures of a contender at a point.
+    pub fn cell(&self, contender: &str, point: Option<&At>) -> Option<&'a Cell> {
+        self.cells
+            .iter()
+            .copied()
+            .find(|cell| cell.contender == contender && same_point(cell.at.as_ref(), point))
+    }
+
+    /// What its points lie on; none if it has one, or if they lie on several.
+    pub fn axis(&self) -> Option<&'a str> {
+        let mut axes = self.points.iter().map(|point| point.map(|at| &*at.axis));
+        let first = axes.next()??;
+        axes.all(|axis| axis == Some(first)).then_some(first)
+    }
+
+    /// Whether it has points at all.
+    pub fn has_points(&self) -> bool {
+        self.points.iter().any(Option::is_some)
+    }
+
+    /// Whether its points are numbers, at least two different ones, of one axis, so that lines may join them.
+    pub fn is_numeric(&self) -> bool {
+        let values: Option<Vec<f64>> = self
+            .points
+            .iter()
+            .map(|point| point.and_then(|at| at.value).filter(|value| value.is_finite()))
+            .collect();
+        let Some(values) = values else { return false };
+        #[expect(clippy::float_cmp, reason = "the same number is the same point")]
+        let different = values.iter().any(|&value| value != values[0]);
+        different && self.axis().is_some()
+    }
+
+    /// The figures of all its cells.
+    pub fn figures(&self) -> impl Iterator<Item = Figures> {
+        self.cells.iter().filter_map(|cell| Figures::of(cell))
+    }
+
+    /// Its cells that have quantiles.
+    pub fn quantiles(&self) -> impl Iterator<Item = &'a Cell> {
+        self.cells.iter().copied().filter(|cell| !cell.quantiles.is_empty())
+    }
+
+    /// Whether a cell at this point has quantiles.
+    pub fn has_curve(&self, point: Option<&At>) -> bool {
+        self.quantiles().any(|cell| same_point(cell.at.as_ref(), point))
+    }
+}
+
+/// Whether two cells lie at one point: the axis and the label say so.
+pub(super) fn same_point(one: Option<&At>, other: Option<&At>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.axis == other.axis && one.label == other.label,
+        _ => false,
+    }
+}
+
+/// How a point is called: `key set rand-8`, `threads 2`.
+pub(super) fn point_name(point: Option<&At>) -> String {
+    point.map_or_else(String::new, |at| format!("{} {}", at.axis, at.label))
+}
