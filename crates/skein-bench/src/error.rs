@@ -24,6 +24,21 @@ pub enum Error {
         /// How many.
         wrong: usize,
     },
+    /// A server answered with other bytes than it must.
+    #[error(
+        "{contender} gave a wrong reply in '{measure}': \"{got}\" where \"{expected}\" was due; its figures are worth nothing, so the \
+         run ends"
+    )]
+    WrongReply {
+        /// Who.
+        contender: String,
+        /// In which loop.
+        measure: String,
+        /// The bytes that came, as far as they matter.
+        got: String,
+        /// The bytes that were due.
+        expected: String,
+    },
 }
 
 /// A result of the bench.

@@ -20,6 +20,7 @@ mod masstree;
 mod plan;
 mod progress;
 mod scratch;
+mod server;
 mod skew;
 mod store;
 

@@ -4,16 +4,22 @@
 //! | --- | --- | --- |
 //! | `index/` | ordered (and, as the bound, unordered) maps in memory | [`crate::workload`] |
 //! | `store/` | embedded stores, which keep rows on disk | the experiment `store` |
+//! | `server/` | servers, started on loopback | the experiments `server` and `masstree-fig13` |
 //!
-//! A contender is one file and one line in its folder's `mod.rs`; the file registers itself. Everything that is not ours is
-//! behind the feature `rivals`; what then is not installed is named as left out, with the package that has it.
+//! A contender is one file and one line in its folder's `mod.rs`; the file registers itself. Everything of others that would be
+//! compiled or linked is behind the feature `rivals`; what then is not installed is named as left out, with the package that has it.
 
 pub mod index;
+pub mod server;
 pub mod store;
 
 /// The names of all contenders of this build that a user may choose from.
 pub fn names() -> Vec<&'static str> {
     let mut names = index::names();
     names.extend(store::all().into_iter().map(|entry| entry.name));
+    names.extend(server::all().into_iter().map(|entry| entry.name));
+    names.push(server::NOOP);
+    names.sort_unstable();
+    names.dedup();
     names
 }

@@ -10,6 +10,7 @@
 mod asked;
 pub mod lookup;
 pub mod mix;
+pub mod requests;
 pub mod run;
 pub mod scan;
 mod script;

@@ -1,12 +1,13 @@
 //! `skein bench`: a tiny run, its results, its report, and what it refuses.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
 
-use crate::common::{assert_refused, run, stdout_of};
+use crate::common::{assert_refused, run, skein, stdout_of};
 
 /// Runs experiments with a thousand keys; results go to `folder`.
 fn tiny(folder: &Path, names: &[&str], options: &[&str]) -> Output {
@@ -24,7 +25,18 @@ fn results(folder: &Path) -> Vec<Value> {
 #[test]
 fn every_experiment_on_indexes_runs_and_says_what_it_found() {
     let folder = tempfile::tempdir().unwrap();
-    let names = ["lookup", "scan-100", "ycsb", "mix", "growth", "masstree-fig8", "masstree-fig9", "masstree-fig10", "masstree-fig11", "masstree-sec6.4"];
+    let names = [
+        "lookup",
+        "scan-100",
+        "ycsb",
+        "mix",
+        "growth",
+        "masstree-fig8",
+        "masstree-fig9",
+        "masstree-fig10",
+        "masstree-fig11",
+        "masstree-sec6.4",
+    ];
     let output = tiny(folder.path(), &names, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -40,8 +52,73 @@ fn every_experiment_on_indexes_runs_and_says_what_it_found() {
     }
     for cell in of_kind("cell") {
         let rounds = cell["rounds"].as_array().expect("a list");
-        assert!(!rounds.is_empty() && rounds.iter().all(|figure| figure.as_f64().is_some_and(f64::is_finite)), "{cell}");
+        assert!(
+            !rounds.is_empty() && rounds.iter().all(|figure| figure.as_f64().is_some_and(f64::is_finite)),
+            "{cell}"
+        );
     }
+}
+
+/// The same as `tiny`, of our store and our server alone, with the folders that they used.
+fn tiny_systems(folder: &Path, names: &[&str], only: &str) -> Output {
+    let dir = folder.join("disk");
+    let dir = dir.to_str().expect("temporary paths are text");
+    tiny(folder, names, &["--only", only, "--dir", dir])
+}
+
+#[test]
+fn every_experiment_on_stores_and_servers_runs_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["store", "store-levels", "masstree-sec5", "server", "masstree-fig13"];
+    let output = tiny_systems(folder.path(), &names, "skein,no-op");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read_dir(folder.path().join("disk")).expect("made").count(), 0);
+    let lines = results(folder.path());
+    for name in names {
+        let run = lines.iter().find(|line| line["kind"] == "run" && line["experiment"] == name);
+        let run = run.unwrap_or_else(|| panic!("{name} has no run"));
+        let ours = |line: &&Value| line["run"] == run["run"] && line["contender"] == "skein";
+        let cells: Vec<_> = lines.iter().filter(|line| line["kind"] == "cell").filter(ours).collect();
+        assert!(!cells.is_empty(), "{name} has no figures of ours");
+        for cell in cells {
+            let rounds = cell["rounds"].as_array().expect("a list");
+            assert!(
+                rounds.len() == 2 && rounds.iter().all(|it| it.as_f64().is_some_and(|it| it > 0.0)),
+                "{cell}"
+            );
+        }
+    }
+    let workloads: Vec<_> = lines
+        .iter()
+        .filter(|line| line["kind"] == "cell" && line["measure"] == "requests")
+        .map(|line| line["at"]["label"].as_str().expect("text"))
+        .collect();
+    assert_eq!(workloads, ["get", "put", "MYCSB-A", "MYCSB-B", "MYCSB-C", "MYCSB-E"]);
+}
+
+#[test]
+fn servers_that_are_not_installed_are_named_and_those_that_fail_end_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, dir) = (folder.path().join("results.jsonl"), folder.path().join("disk"));
+    let with_path = |path: &Path| {
+        let fixed = ["bench", "run", "server", "--count", "100", "--rounds", "1", "--no-probe", "--out"];
+        let mut command = skein(fixed);
+        command.arg(&out).arg("--dir").arg(&dir).env("PATH", path);
+        command.output().expect("it starts")
+    };
+    assert_eq!(with_path(folder.path()).status.code(), Some(0));
+    let run = results(folder.path()).remove(0);
+    for (name, package) in [("redis", "redis-server"), ("memcached", "memcached")] {
+        let absent = run["absent"].as_array().expect("a list").iter().find(|absent| absent["name"] == name);
+        let why = absent.unwrap_or_else(|| panic!("{name} is not named"))["why"].as_str().expect("text");
+        assert!(why.contains(&format!("package {package}")), "{why}");
+    }
+
+    let broken = folder.path().join("redis-server");
+    fs::write(&broken, "#!/bin/sh\necho no memory for geese\nexit 3\n").unwrap();
+    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_refused(&with_path(folder.path()), 1, &["redis ended at its start", "no memory for geese"]);
+    assert_eq!(fs::read_dir(&dir).expect("made").count(), 0);
 }
 
 #[test]
@@ -79,7 +156,8 @@ fn lists_name_what_there_is() {
     assert!(names.lines().any(|name| name == "scan-100"));
     let sets = String::from_utf8(stdout_of(run(["bench", "keysets"]))).expect("text");
     assert!(sets.contains("az1") && sets.contains("file"), "{sets}");
-    let one = String::from_utf8(stdout_of(run(["bench", "keysets", "decimal", "--count", "5000"]))).expect("text");
+    let one =
+        String::from_utf8(stdout_of(run(["bench", "keysets", "decimal", "--count", "5000"]))).expect("text");
     assert!(one.contains("decimal"), "{one}");
 }
 
@@ -88,10 +166,22 @@ fn what_makes_no_sense_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("none.jsonl");
     let missing = missing.to_str().expect("temporary paths are text");
-    assert_refused(&tiny(folder.path(), &["masstree-fig99"], &[]), 2, &["masstree-fig99", "skein bench list"]);
-    assert_refused(&tiny(folder.path(), &["lookup"], &["--only", "nobody"]), 2, &["nobody", "skein-masstree"]);
+    assert_refused(
+        &tiny(folder.path(), &["masstree-fig99"], &[]),
+        2,
+        &["masstree-fig99", "skein bench list"],
+    );
+    assert_refused(
+        &tiny(folder.path(), &["lookup"], &["--only", "nobody"]),
+        2,
+        &["nobody", "skein-masstree"],
+    );
     assert_refused(&tiny(folder.path(), &["lookup"], &["--keys", "rand-9"]), 1, &["rand-9", "rand-8"]);
-    assert_refused(&tiny(folder.path(), &["lookup"], &["--keys", "file:/nowhere/keys"]), 1, &["/nowhere/keys"]);
+    assert_refused(
+        &tiny(folder.path(), &["lookup"], &["--keys", "file:/nowhere/keys"]),
+        1,
+        &["/nowhere/keys"],
+    );
     let huge = ["bench", "run", "lookup", "--count", "40000000000", "--no-probe", "--out", missing];
     assert_refused(&run(huge), 1, &["40000000000"]);
     let large = ["bench", "run", "lookup", "--count", "2000000000", "--no-probe", "--out", missing];

@@ -1,0 +1,171 @@
+//! Masstree's figure 13: whole systems on the workloads of section 7, here each on one core.
+//!
+//! Uniform gets and puts of 8-byte values at decimal keys, as in the figure's lines for one core; then MYCSB, on rows of ten
+//! columns of 4 bytes. Batches are pipelines. The two other systems of the paper are in no package, so they are named as absent.
+
+use linkme::distributed_slice;
+
+use super::table::{Order, Shape, Table};
+use super::target::{self, Target, Wanted, measure};
+use super::{cpu, rate};
+use crate::Result;
+use crate::experiment::findings::Place;
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::keyset::{self, KeySet};
+use crate::result::At;
+use crate::rival::server::{COLUMNS, OURS};
+use crate::workload::requests::{Ask, Asking, MYCSB, uniform};
+
+/// Requests in a pipeline: a batch.
+const PIPELINE: usize = 16;
+
+/// A range takes as long as many requests for one row.
+const RANGES_ONE_IN: usize = 10;
+
+const RATE: Place<'_> = rate("requests");
+const CPU: Place<'_> = cpu("CPU time of the server");
+
+const UNIFORM: [(Ask, &str); 2] = [(Ask::Get, "get"), (Ask::Put, "put")];
+const VALUE_BYTES: usize = 8;
+
+fn count(plan: &Plan) -> usize {
+    plan.keys_or([200_000, 2_000_000, 10_000_000, 20_000_000])
+}
+
+fn requests(plan: &Plan) -> usize {
+    plan.size.pick([200_000, 1_000_000, 2_000_000, 20_000_000]).min(4 * count(plan))
+}
+
+/// The key sets: of the uniform workloads and of MYCSB.
+fn sets(plan: &Plan) -> [String; 2] {
+    if let [own] = &plan.keys[..] {
+        return [own.clone(), own.clone()];
+    }
+    let mut sets = plan.sets_or(&["decimal", "ycsb"]).into_iter();
+    let mut next = |own: &str| sets.next().unwrap_or_else(|| own.to_owned());
+    [next("decimal"), next("ycsb")]
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG13: Experiment = Experiment {
+    name: "masstree-fig13",
+    rank: 113,
+    title: "systems on one core: uniform gets and puts, and MYCSB A, B, C, E",
+    source: "Masstree (EuroSys 2012), figure 13 and section 7",
+    claim: "on one core Masstree answers 1.7 times the gets and 2.1 times the puts of Redis and 1.2 times the gets of memcached (its library does not batch puts); on MYCSB A, B, C 2.8, 3.3 and 3.7 times Redis and on C 1.9 times memcached",
+    memory,
+    steps: |plan| plan.rounds * (UNIFORM.len() + MYCSB.len()) + 2,
+    run,
+    judge,
+};
+
+/// The greater of the two parts: keys with their order, requests, what the client notes, and all servers at once.
+fn memory(plan: &Plan) -> Result<u64> {
+    let rows = count(plan) as u64;
+    let [uniform, mycsb] = sets(plan);
+    let keys = |name: &str| keyset::estimated_bytes(name, count(plan));
+    let asked = (size_of::<Asking>() * requests(plan)) as u64;
+    let servers = |contenders: u64, noted: u64, key: u64, value: u64| {
+        rows * contenders * (noted + target::row_bytes(key, value))
+    };
+    let first = keys(&uniform)? + servers(3, 1, 10, VALUE_BYTES as u64);
+    let second = keys(&mycsb)? + 8 * rows + servers(4, COLUMNS as u64, 24, 100);
+    Ok(asked + first.max(second))
+}
+
+fn run(bench: &mut Bench) -> Result<()> {
+    for name in ["MongoDB", "VoltDB"] {
+        bench.findings.absent(name, "not offered as a package by Debian".to_owned());
+    }
+    bench.set("pipeline", PIPELINE);
+    let [uniform, mycsb] = sets(&bench.plan);
+    run_uniform(bench, &set(bench, &uniform)?)?;
+    run_mycsb(bench, &set(bench, &mycsb)?)
+}
+
+fn set(bench: &Bench, name: &str) -> Result<KeySet> {
+    keyset::make(name, count(&bench.plan), 0, bench.plan.seed)
+}
+
+fn run_uniform(bench: &mut Bench, set: &KeySet) -> Result<()> {
+    describe(bench, "keys of get and put", set);
+    let table = Table::new(&set.keys, Shape::Values(VALUE_BYTES));
+    let wanted = Wanted { takes: |can| can.values, noop: false, logs: true };
+    // The folder outlives the servers.
+    let scratch = bench.scratch()?;
+    let mut targets = target::start(bench, &scratch, &wanted, &table)?;
+    for round in 0..bench.plan.rounds {
+        for (number, (ask, name)) in UNIFORM.into_iter().enumerate() {
+            let asked = uniform(ask, set.keys.len(), requests(&bench.plan), seed(bench, round, number));
+            turn(bench, &mut targets, round, name, &asked, |_| true)?;
+        }
+    }
+    Ok(())
+}
+
+fn run_mycsb(bench: &mut Bench, set: &KeySet) -> Result<()> {
+    describe(bench, "keys of MYCSB", set);
+    let order = Order::new(set.order());
+    let table = Table::new(&set.keys, Shape::Columns).ordered(&order);
+    let wanted = Wanted { takes: |can| can.read_columns, noop: false, logs: true };
+    let scratch = bench.scratch()?;
+    let mut targets = target::start(bench, &scratch, &wanted, &table)?;
+    for round in 0..bench.plan.rounds {
+        for (number, mycsb) in MYCSB.into_iter().enumerate() {
+            let count = requests(&bench.plan) / if mycsb.ranges() { RANGES_ONE_IN } else { 1 };
+            let asked = mycsb.requests(set.keys.len(), COLUMNS, count, seed(bench, round, number));
+            turn(bench, &mut targets, round, mycsb.name, &asked, |target| {
+                (target.can.ranges || !mycsb.ranges()) && (target.can.write_column || !mycsb.puts())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Every server's turn at one workload, of those that can.
+fn turn(
+    bench: &mut Bench,
+    targets: &mut [Target<'_>],
+    round: usize,
+    name: &str,
+    asked: &[Asking],
+    able: impl Fn(&Target<'_>) -> bool,
+) -> Result<()> {
+    bench.step(&format!("round {}, {name}", round + 1));
+    let at = At::name("workload", name);
+    for target in targets.iter_mut().filter(|target| able(target)) {
+        measure(bench, target, name, asked, PIPELINE, (RATE, CPU), &at)?;
+    }
+    Ok(())
+}
+
+fn seed(bench: &Bench, round: usize, number: usize) -> u64 {
+    bench.plan.seed.wrapping_add((100 * round + number) as u64)
+}
+
+fn describe(bench: &mut Bench, what: &str, set: &KeySet) {
+    bench.set(what, format!("{} of {}", set.keys.len(), set.name));
+    if let Some(note) = &set.note {
+        bench.findings.note(note.clone());
+    }
+}
+
+/// That ours is ahead where the paper's was; of Redis its better way to have columns counts.
+fn judge(findings: &Findings) -> Judgement {
+    let ratios = |others: &[&str], workloads: &[&str]| -> Vec<(String, f64)> {
+        let ratio = |workload: &str| {
+            let rates =
+                others.iter().filter_map(|other| findings.median(RATE.measure, other, Some(workload)));
+            let best = rates.max_by(f64::total_cmp)?;
+            Some((workload.to_owned(), findings.median(RATE.measure, OURS, Some(workload))? / best))
+        };
+        workloads.iter().filter_map(|workload| ratio(workload)).collect()
+    };
+    let redis = ratios(&["redis", "redis-hash"], &["get", "put", "MYCSB-A", "MYCSB-B", "MYCSB-C"]);
+    let memcached = ratios(&["memcached"], &["get", "put", "MYCSB-C"]);
+    Judgement::at_least(1.0, "ours / Redis", &redis).and(Judgement::at_least(
+        1.0,
+        "ours / memcached",
+        &memcached,
+    ))
+}

@@ -1,0 +1,147 @@
+//! Keys, and the values that a server must have for them now.
+//!
+//! A value follows from its key's number and its generation: how often it was put. So nothing but a byte per value is kept.
+
+use crate::keyset::{Keys, mix};
+use crate::rival::server::{COLUMNS, Columns, Range, Request};
+use crate::workload::requests::{Ask, Asking};
+
+/// What a key holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// One value of so many bytes, which are 8 or more.
+    Values(usize),
+    /// Columns.
+    Columns,
+}
+
+/// The order of the keys, for ranges.
+#[derive(Debug)]
+pub struct Order {
+    /// The numbers of the keys, in their order.
+    numbers: Vec<u32>,
+    /// For each key, by number, its place in that order.
+    places: Vec<u32>,
+}
+
+impl Order {
+    /// Of keys whose numbers come in this order.
+    pub fn new(numbers: Vec<u32>) -> Self {
+        let mut places = vec![0; numbers.len()];
+        for (place, &number) in numbers.iter().enumerate() {
+            places[number as usize] = place as u32;
+        }
+        Self { numbers, places }
+    }
+}
+
+/// Keys and values.
+#[derive(Debug, Clone)]
+pub struct Table<'a> {
+    /// The keys.
+    pub keys: &'a Keys,
+    /// What they hold.
+    pub shape: Shape,
+    order: Option<&'a Order>,
+    /// How often each value was put, by key and then by column; wrapping.
+    generations: Vec<u8>,
+    /// The value that is being asked for.
+    value: Vec<u8>,
+}
+
+impl<'a> Table<'a> {
+    /// As it is loaded: each value in its first generation.
+    pub fn new(keys: &'a Keys, shape: Shape) -> Self {
+        let (each, bytes) = match shape {
+            Shape::Values(bytes) => (1, bytes),
+            Shape::Columns => (COLUMNS, 0),
+        };
+        Self { keys, shape, order: None, generations: vec![0; each * keys.len()], value: vec![b'.'; bytes] }
+    }
+
+    /// With the keys' order, which ranges need.
+    #[must_use]
+    pub fn ordered(mut self, order: &'a Order) -> Self {
+        self.order = Some(order);
+        self
+    }
+
+    /// The bytes of all keys and values.
+    pub fn bytes(&self) -> u64 {
+        let each = match self.shape {
+            Shape::Values(bytes) => bytes,
+            Shape::Columns => size_of::<Columns>(),
+        };
+        (self.keys.byte_len() + each * self.keys.len()) as u64
+    }
+
+    /// The request that puts a key there for the first time.
+    pub fn add(&mut self, number: usize, ask: impl FnOnce(Request<'_>)) {
+        match self.shape {
+            Shape::Values(_) => {
+                self.fill(number);
+                ask(Request::Set(self.keys.get(number), &self.value));
+            }
+            Shape::Columns => ask(Request::AddRow(self.keys.get(number), &self.columns(number))),
+        }
+    }
+
+    /// Makes a request of what is asked, with what must answer it; puts count as done.
+    pub fn request<T>(&mut self, asking: Asking, ask: impl FnOnce(Request<'_>) -> T) -> T {
+        let number = asking.number as usize;
+        let key = self.keys.get(number);
+        match (asking.ask, self.shape) {
+            (Ask::Ping, _) => ask(Request::Ping),
+            (Ask::Get, Shape::Values(_)) => {
+                self.fill(number);
+                ask(Request::Get(key, &self.value))
+            }
+            (Ask::Get, Shape::Columns) => ask(Request::GetRow(key, &self.columns(number))),
+            (Ask::Put | Ask::PutAgain, Shape::Values(_)) => {
+                self.put(asking, number);
+                self.fill(number);
+                ask(Request::Set(key, &self.value))
+            }
+            (Ask::Put | Ask::PutAgain, Shape::Columns) => {
+                let column = usize::from(asking.column);
+                self.put(asking, COLUMNS * number + column);
+                ask(Request::SetColumn(key, column, &self.column(number, column)))
+            }
+            (Ask::Range, _) => self.range(asking, ask),
+        }
+    }
+
+    fn put(&mut self, asking: Asking, place: usize) {
+        if asking.ask == Ask::Put {
+            self.generations[place] = self.generations[place].wrapping_add(1);
+        }
+    }
+
+    /// Neighbouring keys and one of their columns.
+    fn range<T>(&self, asking: Asking, ask: impl FnOnce(Request<'_>) -> T) -> T {
+        let number = asking.number as usize;
+        let (count, column) = (usize::from(asking.count), usize::from(asking.column));
+        let following = self.order.map_or(&[][..], |order| {
+            let place = order.places[number] as usize;
+            &order.numbers[place..(place + count).min(order.numbers.len())]
+        });
+        let row = |number: &u32| (self.keys.get(*number as usize), self.column(*number as usize, column));
+        let (from, found) = (self.keys.get(number), following.len());
+        ask(Request::Range(Range { from, count, column, found, rows: &mut following.iter().map(row) }))
+    }
+
+    /// Makes `value` that of a key.
+    fn fill(&mut self, number: usize) {
+        let word = mix(number as u64 ^ u64::from(self.generations[number]) << 48);
+        self.value[..8].copy_from_slice(&word.to_le_bytes());
+    }
+
+    fn column(&self, number: usize, column: usize) -> [u8; 4] {
+        let place = COLUMNS * number + column;
+        (mix(place as u64 ^ u64::from(self.generations[place]) << 48) as u32).to_le_bytes()
+    }
+
+    fn columns(&self, number: usize) -> Columns {
+        std::array::from_fn(|column| self.column(number, column))
+    }
+}

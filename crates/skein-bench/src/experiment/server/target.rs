@@ -1,0 +1,207 @@
+//! A server that runs, with its client and what it must hold.
+
+use std::time::Instant;
+
+use super::table::Table;
+use crate::experiment::Bench;
+use crate::experiment::findings::Place;
+use crate::experiment::scratch::Scratch;
+use crate::result::At;
+use crate::rival::server::{
+    self, Can, Client, Dialect, Entry, NOOP, Noop, Process, RESP_VALUES, Running, Start, free_address,
+    version,
+};
+use crate::sys::pinned;
+use crate::workload::requests::{Ask, Asking};
+use crate::{Error, Result};
+
+/// Connections of the client (what redis-benchmark has).
+const LANES: usize = 50;
+
+/// The core of the servers, and that of the client.
+const SERVER_CORE: usize = 0;
+const CLIENT_CORE: usize = 1;
+
+/// Requests in a pipeline while loading.
+const LOAD_PIPELINE: usize = 64;
+
+/// Bytes that a server takes for a row at most, as measured on the hungriest of them, with the allocator's slack and a growing
+/// table's.
+pub const fn row_bytes(key: u64, value: u64) -> u64 {
+    key + value + 160
+}
+
+/// Which servers an experiment wants.
+pub struct Wanted {
+    /// By what they can do.
+    pub takes: fn(Can) -> bool,
+    /// Whether the one that does nothing takes part.
+    pub noop: bool,
+    /// Whether writes are logged.
+    pub logs: bool,
+}
+
+/// A server that runs.
+pub struct Target<'a> {
+    /// Its name.
+    pub name: &'static str,
+    /// What can be asked of it.
+    pub can: Can,
+    // Before the server, so that connections close first.
+    client: Client,
+    server: Box<dyn Running>,
+    dialect: &'static dyn Dialect,
+    table: Table<'a>,
+    /// Whether all requests of a loop have to be alike.
+    alike: bool,
+}
+
+/// Starts the servers that are wanted, and loads them; who is not there is noted.
+///
+/// # Errors
+/// If a server does not start, or takes a row with other words than it must.
+pub fn start<'a>(
+    bench: &mut Bench,
+    scratch: &Scratch,
+    wanted: &Wanted,
+    table: &Table<'a>,
+) -> Result<Vec<Target<'a>>> {
+    bench.set("connections", LANES);
+    if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
+        bench.findings.note("there is one core, so client and servers share it".to_owned());
+    }
+    bench.step("starting and loading the servers");
+    let mut targets = Vec::new();
+    for entry in server::all() {
+        if bench.plan.wants(entry.name)
+            && (wanted.takes)(entry.can)
+            && let Some(mut target) = start_one(bench, scratch, wanted, entry, table)?
+        {
+            pinned(CLIENT_CORE, || target.load())??;
+            targets.push(target);
+        }
+    }
+    if wanted.noop && bench.plan.wants(NOOP) {
+        bench.findings.contender(NOOP, server::NOOP_ABOUT);
+        let server: Box<dyn Running> = Box::new(Noop::start(SERVER_CORE)?);
+        let can = Can { values: true, ping: true, read_columns: false, write_column: false, ranges: false };
+        targets.push(Target::new(NOOP, can, server, &RESP_VALUES, table, true)?);
+    }
+    if targets.is_empty() {
+        let names: Vec<_> = server::all().into_iter().map(|entry| entry.name).chain([NOOP]).collect();
+        return Err(Error::Input(format!("no server is left to measure; there are: {}", names.join(", "))));
+    }
+    Ok(targets)
+}
+
+fn start_one<'a>(
+    bench: &mut Bench,
+    scratch: &Scratch,
+    wanted: &Wanted,
+    entry: &Entry,
+    table: &Table<'a>,
+) -> Result<Option<Target<'a>>> {
+    let Some(program) = (entry.program)() else {
+        bench.findings.absent(entry.name, entry.missing.to_owned());
+        return Ok(None);
+    };
+    let folder = scratch.fresh(entry.name)?;
+    let start = Start {
+        address: free_address()?,
+        folder: &folder,
+        logs: wanted.logs,
+        bytes: table.bytes(),
+        keys: table.keys.len() as u64,
+    };
+    let process = pinned(SERVER_CORE, || Process::start(entry, &program, &start))??;
+    bench.findings.contender(entry.name, &about(entry, &program, &start));
+    Target::new(entry.name, entry.can, Box::new(process), entry.dialect, table, false).map(Some)
+}
+
+/// A server's version and arguments.
+fn about(entry: &Entry, program: &std::path::Path, start: &Start<'_>) -> String {
+    let shown = |option: String| if option.is_empty() { "''".to_owned() } else { option };
+    let options: Vec<_> = (entry.options)(start).into_iter().map(shown).collect();
+    let version = version(program).unwrap_or_else(|| entry.name.to_owned());
+    format!("{version}: {}; {}", options.join(" "), entry.rows)
+}
+
+impl<'a> Target<'a> {
+    fn new(
+        name: &'static str,
+        can: Can,
+        server: Box<dyn Running>,
+        dialect: &'static dyn Dialect,
+        table: &Table<'a>,
+        alike: bool,
+    ) -> Result<Self> {
+        let client = Client::connect(name, dialect, server.address(), LANES)?;
+        Ok(Self { name, can, client, server, dialect, table: table.clone(), alike })
+    }
+
+    /// Puts all keys there.
+    fn load(&mut self) -> Result<()> {
+        self.client.begin("load", LOAD_PIPELINE);
+        let lanes = self.client.lanes();
+        let mut load = || {
+            for number in 0..self.table.keys.len() {
+                let mut done = Ok(());
+                self.table.add(number, |request| done = self.client.ask(number % lanes, request));
+                done?;
+            }
+            self.client.finish()
+        };
+        let loaded = load();
+        loaded.map_err(|error| self.server.explain(error))
+    }
+
+    /// Asks all that; a key is asked for on one lane alone, so what must answer is certain.
+    fn ask(&mut self, asked: &[Asking]) -> Result<()> {
+        let lanes = self.client.lanes();
+        for (position, &asking) in asked.iter().enumerate() {
+            let by_key = !self.alike && asking.ask != Ask::Ping;
+            let lane = if by_key { asking.number as usize % lanes } else { position % lanes };
+            self.table.request(asking, |request| self.client.ask(lane, request))?;
+        }
+        self.client.finish()
+    }
+
+    /// For a server that does nothing: one request of this kind over and over, and what answers it.
+    fn alike(&mut self, asked: &[Asking]) -> Vec<Asking> {
+        let Some(first) = asked.first() else { return Vec::new() };
+        let ask = if first.ask == Ask::Put { Ask::PutAgain } else { first.ask };
+        let one = Asking { ask, number: 0, ..*first };
+        let (mut request, mut reply) = (Vec::new(), Vec::new());
+        self.table.request(one, |asked| self.dialect.ask(asked, &mut request, &mut reply));
+        self.server.expect(&request, &reply);
+        vec![one; asked.len()]
+    }
+}
+
+/// One loop of one server: requests per second, and CPU time of the server per request.
+///
+/// # Errors
+/// If the server fails or answers wrongly.
+pub fn measure(
+    bench: &mut Bench,
+    target: &mut Target<'_>,
+    name: &str,
+    asked: &[Asking],
+    pipeline: usize,
+    (rate, cpu): (Place<'_>, Place<'_>),
+    at: &At,
+) -> Result<()> {
+    let made = target.alike.then(|| target.alike(asked));
+    let asked = made.as_deref().unwrap_or(asked);
+    target.client.begin(name, pipeline);
+    let before = target.server.cpu_seconds()?;
+    let start = Instant::now();
+    let done = pinned(CLIENT_CORE, || target.ask(asked))?;
+    let took = start.elapsed().as_secs_f64();
+    done.map_err(|error| target.server.explain(error))?;
+    let cpu_seconds = target.server.cpu_seconds()? - before;
+    #[allow(clippy::cast_precision_loss)] // Far below 2^52.
+    let requests = asked.len() as f64;
+    bench.add(rate, target.name, Some(at), requests / took / 1e3)?;
+    bench.add(cpu, target.name, Some(at), cpu_seconds / requests * 1e6)
+}

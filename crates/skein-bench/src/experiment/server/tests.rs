@@ -1,0 +1,127 @@
+use std::collections::BTreeMap;
+
+use super::super::{bench, named};
+use super::table::{Order, Shape, Table};
+use crate::experiment::{Plan, Size};
+use crate::keyset;
+use crate::result::{Cell, Line, Machine, Sink, read};
+use crate::rival::server::{COLUMNS, Columns, NOOP, Request};
+use crate::sys::Clock;
+use crate::workload::requests::{Ask, Asking, MYCSB, uniform};
+
+/// A server as it should be, which notes requests that it would have answered otherwise.
+#[derive(Default)]
+struct Model {
+    values: BTreeMap<Vec<u8>, Vec<u8>>,
+    rows: BTreeMap<Vec<u8>, Columns>,
+    rows_read: usize,
+}
+
+impl Model {
+    fn ask(&mut self, request: Request<'_>) {
+        match request {
+            Request::Ping => {}
+            Request::Set(key, value) => drop(self.values.insert(key.to_owned(), value.to_owned())),
+            Request::Get(key, value) => assert_eq!(self.values[key], value),
+            Request::AddRow(key, columns) => {
+                assert_eq!(self.rows.insert(key.to_owned(), *columns), None);
+            }
+            Request::GetRow(key, columns) => assert_eq!(self.rows[key], *columns),
+            Request::SetColumn(key, column, value) => {
+                self.rows.get_mut(key).expect("loaded")[column] = *value;
+            }
+            Request::Range(range) => {
+                let here = self.rows.range(range.from.to_owned()..).take(range.count);
+                let here = here.map(|(key, columns)| (&key[..], columns[range.column]));
+                let expected: Vec<_> = range.rows.collect();
+                assert_eq!(expected.len(), range.found);
+                assert!(here.eq(expected.iter().copied()), "from {:?}", range.from);
+                self.rows_read += expected.len();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_expected_of_rows_is_what_a_server_has() {
+    let set = keyset::make("ycsb", 300, 0, 7).expect("a good name");
+    let order = Order::new(set.order());
+    let mut table = Table::new(&set.keys, Shape::Columns).ordered(&order);
+    let mut model = Model::default();
+    (0..300).for_each(|number| table.add(number, |request| model.ask(request)));
+    let loaded = model.rows.clone();
+    for mycsb in MYCSB {
+        for asking in mycsb.requests(300, COLUMNS, 3000, 7) {
+            table.request(asking, |request| model.ask(request));
+        }
+    }
+    let changed = loaded.iter().filter(|(key, columns)| model.rows[*key] != **columns).count();
+    assert!(changed > 100, "puts give new values: {changed} rows have some");
+    assert!(model.rows_read > 3000 * 30, "ranges are long: {}", model.rows_read);
+}
+
+#[test]
+fn what_is_expected_of_values_is_what_a_server_has() {
+    let set = keyset::make("decimal", 100, 0, 7).expect("a good name");
+    let mut table = Table::new(&set.keys, Shape::Values(8));
+    let mut model = Model::default();
+    (0..100).for_each(|number| table.add(number, |request| model.ask(request)));
+    let loaded = model.values.clone();
+    for ask in [Ask::Get, Ask::Put, Ask::Get, Ask::Ping] {
+        for asking in uniform(ask, 100, 1000, 7) {
+            table.request(asking, |request| model.ask(request));
+        }
+    }
+    assert!(
+        loaded.values().zip(model.values.values()).filter(|(before, after)| before != after).count() > 90
+    );
+    let again = Asking { ask: Ask::PutAgain, count: 0, column: 0, number: 5 };
+    let before = model.values.clone();
+    table.request(again, |request| model.ask(request));
+    assert_eq!(before, model.values, "what is put again does not change");
+}
+
+/// Runs `server` with these contenders; returns the lines that it wrote, and how it ended.
+fn tiny(only: &str) -> (Vec<Line>, crate::Result<()>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let servers = folder.path().join("servers");
+    let plan = Plan {
+        size: Size::Small,
+        rounds: 2,
+        count: Some(50),
+        keys: Vec::new(),
+        only: vec![only.to_owned()],
+        without: Vec::new(),
+        clock: Clock::Wall,
+        folder: servers.clone(),
+        seed: 7,
+        command: String::new(),
+    };
+    let results = folder.path().join("results.jsonl");
+    let mut sink = Sink::append(&results).expect("a file");
+    let experiment = named("server").expect("registered");
+    let done = bench::run(experiment, &plan, &Machine::default(), true, &mut sink);
+    let left = std::fs::read_dir(servers).expect("made").count();
+    assert_eq!(left, 0, "folders stay behind");
+    (read(&results).expect("readable"), done.map(drop))
+}
+
+#[test]
+fn the_bound_is_measured_without_any_server() {
+    let (lines, done) = tiny(NOOP);
+    done.expect("it runs");
+    let cells: Vec<&Cell> =
+        lines.iter().filter_map(|line| if let Line::Cell(cell) = line { Some(cell) } else { None }).collect();
+    assert_eq!(cells.len(), 3 * 2 * 2, "three kinds of requests, two depths, rate and CPU time");
+    for cell in cells {
+        assert_eq!((&*cell.contender, cell.rounds.len()), (NOOP, 2));
+        assert!(cell.rounds.iter().all(|&figure| figure > 0.0), "{}", cell.measure);
+    }
+}
+
+#[test]
+fn a_run_without_servers_says_so() {
+    let (_, done) = tiny("skein-masstree");
+    let error = done.expect_err("nobody is left").to_string();
+    assert!(error.contains("no server is left") && error.contains("redis"), "{error}");
+}

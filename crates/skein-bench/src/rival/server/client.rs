@@ -1,0 +1,164 @@
+//! A pipelining client on one thread that checks every reply, byte by byte.
+//!
+//! ```text
+//!   ask(lane, request) ──►  lane: requests put together, and what must answer them
+//!                             │ so many as a pipeline is deep
+//!                             ▼
+//!                           read the replies of the lane's pipeline before, and check them; send
+//! ```
+//!
+//! A lane is a connection. All lanes have a pipeline under way, and the client reads the replies of one before it sends its next, so the
+//! server always finds many connections ready, as it would under load. Requests of one lane take effect in their order; who
+//! asks for a key on one lane alone knows what the replies must be while keys change.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::{Dialect, Request};
+use crate::{Error, Result};
+
+/// A reply that takes longer is an error.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Bytes read at a time.
+const READ_BYTES: usize = 1 << 20;
+
+/// Bytes of a wrong reply that an error shows, and how many of them lie before the first wrong one.
+const SHOWN: usize = 80;
+const SHOWN_BEFORE: usize = 24;
+
+/// A connection.
+#[derive(Debug)]
+struct Lane {
+    socket: TcpStream,
+    /// What the replies under way must be.
+    under_way: Vec<u8>,
+    /// Requests being put together.
+    out: Vec<u8>,
+    /// What must answer them.
+    expected: Vec<u8>,
+    /// How many they are.
+    asked: usize,
+}
+
+/// The client, with its connections.
+#[derive(Debug)]
+pub struct Client {
+    server: &'static str,
+    dialect: &'static dyn Dialect,
+    lanes: Vec<Lane>,
+    buffer: Vec<u8>,
+    measure: String,
+    pipeline: usize,
+}
+
+impl Client {
+    /// Connects to the server of this name.
+    ///
+    /// # Errors
+    /// If it takes no connection.
+    pub fn connect(
+        server: &'static str,
+        dialect: &'static dyn Dialect,
+        address: SocketAddr,
+        lanes: usize,
+    ) -> Result<Self> {
+        let connect = || {
+            let socket = TcpStream::connect(address)?;
+            socket.set_nodelay(true)?;
+            socket.set_read_timeout(Some(PATIENCE))?;
+            socket.set_write_timeout(Some(PATIENCE))?;
+            let (under_way, out, expected) = (Vec::new(), Vec::new(), Vec::new());
+            Ok(Lane { socket, under_way, out, expected, asked: 0 })
+        };
+        let lanes: std::io::Result<Vec<_>> = (0..lanes.max(1)).map(|_| connect()).collect();
+        let lanes = lanes.map_err(|error| failed(server, "connecting", &error))?;
+        let buffer = vec![0; READ_BYTES];
+        Ok(Self { server, dialect, lanes, buffer, measure: String::new(), pipeline: 1 })
+    }
+
+    /// How many lanes there are.
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// What follows is this measure, with so many requests in a pipeline.
+    pub fn begin(&mut self, measure: &str, pipeline: usize) {
+        measure.clone_into(&mut self.measure);
+        self.pipeline = pipeline.max(1);
+    }
+
+    /// Asks on a lane, which is below [`lanes`](Self::lanes): at once if that fills its pipeline, else later.
+    ///
+    /// # Errors
+    /// If the connection fails, or a reply of the pipeline before is wrong.
+    pub fn ask(&mut self, lane: usize, request: Request<'_>) -> Result<()> {
+        let into = &mut self.lanes[lane];
+        self.dialect.ask(request, &mut into.out, &mut into.expected);
+        into.asked += 1;
+        if into.asked >= self.pipeline { self.turn(lane) } else { Ok(()) }
+    }
+
+    /// Sends what is left, and waits for all replies.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn finish(&mut self) -> Result<()> {
+        // Twice: what is left, and then its replies.
+        (0..2).try_for_each(|_| (0..self.lanes.len()).try_for_each(|lane| self.turn(lane)))
+    }
+
+    /// Reads a lane's replies under way, and sends its next requests.
+    fn turn(&mut self, lane: usize) -> Result<()> {
+        self.receive(lane)?;
+        let lane = &mut self.lanes[lane];
+        if lane.asked > 0 {
+            lane.socket.write_all(&lane.out).map_err(|error| failed(self.server, "sending", &error))?;
+            lane.out.clear();
+            lane.asked = 0;
+            std::mem::swap(&mut lane.under_way, &mut lane.expected);
+        }
+        Ok(())
+    }
+
+    /// Reads all replies under way, and checks them.
+    fn receive(&mut self, lane: usize) -> Result<()> {
+        let lane = &mut self.lanes[lane];
+        let mut done = 0;
+        while done < lane.under_way.len() {
+            let got = lane.socket.read(&mut self.buffer);
+            let got = got.map_err(|error| failed(self.server, "receiving", &error))?;
+            if got == 0 {
+                return Err(Error::Failed(format!(
+                    "{} closed a connection in the middle of a reply in '{}'",
+                    self.server, self.measure
+                )));
+            }
+            let (got, expected) = (&self.buffer[..got], &lane.under_way[done..]);
+            if expected.get(..got.len()) != Some(got) {
+                return Err(wrong(self.server, &self.measure, got, expected));
+            }
+            done += got.len();
+        }
+        lane.under_way.clear();
+        Ok(())
+    }
+}
+
+/// The error for a reply that is not the expected one: both, from a little before they part.
+pub(super) fn wrong(server: &str, measure: &str, got: &[u8], expected: &[u8]) -> Error {
+    let part = got.iter().zip(expected).take_while(|(got, expected)| got == expected).count();
+    let from = part.saturating_sub(SHOWN_BEFORE);
+    let shown = |bytes: &[u8]| bytes[from..bytes.len().min(from + SHOWN)].escape_ascii().to_string();
+    Error::WrongReply {
+        contender: server.to_owned(),
+        measure: measure.to_owned(),
+        got: shown(got),
+        expected: shown(expected),
+    }
+}
+
+fn failed(server: &str, what: &str, error: &std::io::Error) -> Error {
+    Error::Failed(format!("the connection to {server} failed while {what}: {error}"))
+}

@@ -1,0 +1,63 @@
+//! What is asked of servers, in their own words.
+
+mod memcached;
+mod resp;
+
+pub use memcached::MEMCACHED;
+pub use resp::{HASHES as RESP_HASHES, VALUES as RESP_VALUES};
+
+/// Columns of a row.
+pub const COLUMNS: usize = 10;
+
+/// Bytes of a column.
+pub const COLUMN_BYTES: usize = 4;
+
+/// The columns of a row.
+pub type Columns = [[u8; COLUMN_BYTES]; COLUMNS];
+
+/// What is asked, and how it must be answered.
+pub enum Request<'a> {
+    /// Nothing.
+    Ping,
+    /// A key's value, which is this.
+    Get(&'a [u8], &'a [u8]),
+    /// A key gets a value.
+    Set(&'a [u8], &'a [u8]),
+    /// A new row.
+    AddRow(&'a [u8], &'a Columns),
+    /// All columns of a row, which are these.
+    GetRow(&'a [u8], &'a Columns),
+    /// A column of a row that is there gets a value.
+    SetColumn(&'a [u8], usize, &'a [u8; COLUMN_BYTES]),
+    /// One column of neighbouring rows.
+    Range(Range<'a>),
+}
+
+/// Neighbouring rows.
+pub struct Range<'a> {
+    /// The first key, which is there.
+    pub from: &'a [u8],
+    /// How many rows.
+    pub count: usize,
+    /// Which column.
+    pub column: usize,
+    /// How many there are.
+    pub found: usize,
+    /// Those: their keys and their columns.
+    pub rows: &'a mut dyn Iterator<Item = (&'a [u8], [u8; COLUMN_BYTES])>,
+}
+
+/// A way to say it.
+pub trait Dialect: Sync + std::fmt::Debug {
+    /// Adds a request to what is sent, and its reply to what must come back.
+    ///
+    /// REQUIRES: the server's [`Can`](super::Can) allows the request.
+    fn ask(&self, request: Request<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>);
+}
+
+/// Adds text.
+fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    // Writing to a vector does not fail.
+    let _ = out.write_fmt(text);
+}

@@ -1,0 +1,105 @@
+//! RESP2, as Redis and SkeinDB speak it.
+
+use super::{COLUMN_BYTES, COLUMNS, Dialect, Range, Request, push};
+
+/// Rows as hashes, with columns named by their numbers.
+pub static HASHES: Resp = Resp { rows: Rows::Hashes };
+
+/// Rows as strings: all columns one after the other.
+pub static VALUES: Resp = Resp { rows: Rows::Strings };
+
+/// The names of columns: their numbers (Masstree, section 7).
+const NAMES: [&[u8]; COLUMNS] = [b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9"];
+
+/// The protocol, and what a row is.
+#[derive(Debug)]
+pub struct Resp {
+    rows: Rows,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    Hashes,
+    Strings,
+}
+
+/// A bulk string.
+fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
+    push(out, format_args!("${}\r\n", bytes.len()));
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// A command with its arguments.
+fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
+    push(out, format_args!("*{}\r\n", words.len()));
+    for word in words {
+        bulk(out, word);
+    }
+}
+
+impl Dialect for Resp {
+    fn ask(&self, request: Request<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>) {
+        match (request, self.rows) {
+            (Request::Ping, _) => {
+                command(out, &[b"PING"]);
+                expected.extend_from_slice(b"+PONG\r\n");
+            }
+            (Request::Get(key, value), _) => {
+                command(out, &[b"GET", key]);
+                bulk(expected, value);
+            }
+            (Request::Set(key, value), _) => {
+                command(out, &[b"SET", key, value]);
+                expected.extend_from_slice(b"+OK\r\n");
+            }
+            (Request::AddRow(key, columns), Rows::Strings) => {
+                command(out, &[b"SET", key, columns.as_flattened()]);
+                expected.extend_from_slice(b"+OK\r\n");
+            }
+            (Request::AddRow(key, columns), Rows::Hashes) => {
+                let mut words: Vec<&[u8]> = vec![b"HSET", key];
+                words.extend(NAMES.iter().zip(columns).flat_map(|(name, column)| [*name, &column[..]]));
+                command(out, &words);
+                push(expected, format_args!(":{COLUMNS}\r\n"));
+            }
+            (Request::GetRow(key, columns), Rows::Strings) => {
+                command(out, &[b"GET", key]);
+                bulk(expected, columns.as_flattened());
+            }
+            (Request::GetRow(key, columns), Rows::Hashes) => {
+                command(out, &[b"HGETALL", key]);
+                push(expected, format_args!("*{}\r\n", 2 * COLUMNS));
+                for (name, column) in NAMES.iter().zip(columns) {
+                    bulk(expected, name);
+                    bulk(expected, column);
+                }
+            }
+            (Request::SetColumn(key, column, value), Rows::Strings) => {
+                let at = (column * COLUMN_BYTES).to_string();
+                command(out, &[b"SETRANGE", key, at.as_bytes(), value]);
+                push(expected, format_args!(":{}\r\n", COLUMNS * COLUMN_BYTES));
+            }
+            (Request::SetColumn(key, column, value), Rows::Hashes) => {
+                command(out, &[b"HSET", key, NAMES[column], value]);
+                expected.extend_from_slice(b":0\r\n");
+            }
+            (Request::Range(range), _) => ask_range(range, out, expected),
+        }
+    }
+}
+
+/// A range of SkeinDB's.
+fn ask_range(range: Range<'_>, out: &mut Vec<u8>, expected: &mut Vec<u8>) {
+    let (from, count) = ([b"[", range.from].concat(), range.count.to_string());
+    command(
+        out,
+        &[b"SK.RANGE", &from, b"+", b"LIMIT", count.as_bytes(), b"COLUMNS", b"1", NAMES[range.column]],
+    );
+    push(expected, format_args!("*{}\r\n", 2 * range.found));
+    for (key, column) in range.rows {
+        bulk(expected, key);
+        expected.extend_from_slice(b"*1\r\n");
+        bulk(expected, &column);
+    }
+}

@@ -1,0 +1,38 @@
+//! `memcached`, by its text protocol: values, and rows that are read whole. It sets no single column, and has no order.
+
+use linkme::distributed_slice;
+
+use super::dialect::MEMCACHED;
+use super::{Can, Entry, SERVERS, Start, on_path};
+
+/// Bytes that it takes for a key and a value beside themselves, its slabs' rounding included: generously, because it drops keys
+/// when it has no more.
+const BESIDE: u64 = 200;
+
+#[distributed_slice(SERVERS)]
+static ENTRY: Entry = Entry {
+    name: "memcached",
+    rank: 20,
+    program: || on_path("memcached"),
+    missing: "memcached is not installed; Debian's package memcached has it",
+    options,
+    place: |start| {
+        // As root it runs only if it is told to.
+        let user: &[&str] = if rustix::process::geteuid().is_root() { &["-u", "root"] } else { &[] };
+        let port = start.address.port().to_string();
+        ["-U", "0", "-l", "127.0.0.1", "-p", &port]
+            .iter()
+            .chain(user)
+            .map(|&option| option.to_owned())
+            .collect()
+    },
+    rows: "rows as one value",
+    dialect: &MEMCACHED,
+    can: Can { values: true, ping: false, read_columns: true, write_column: false, ranges: false },
+};
+
+/// One thread, memory for everything, and an error where it would drop a key.
+fn options(start: &Start<'_>) -> Vec<String> {
+    let megabytes = 64 + ((start.bytes + start.keys * BESIDE) >> 20);
+    ["-t", "1", "-M", "-m", &megabytes.to_string()].map(str::to_owned).into()
+}

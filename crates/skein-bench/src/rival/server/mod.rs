@@ -1,0 +1,138 @@
+//! Servers under test: programs that the bench starts on loopback, pins to a core, and stops.
+//!
+//! ```text
+//!   experiment ──► Client ── pipelines over TCP ──►  Process: skein, redis-server, memcached      another core
+//!                    │                               Noop: answers without doing anything, the bound
+//!                    └─ dialect/: a Request as bytes, and the bytes that must answer it
+//! ```
+//!
+//! A server is a file here that registers itself. They are programs and not part of this one, so no feature is needed: those
+//! that are installed are measured, those that are not are named, with their package.
+
+mod client;
+mod dialect;
+mod memcached;
+mod noop;
+mod ours;
+mod process;
+mod redis;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use linkme::distributed_slice;
+
+use crate::{Error, Result};
+
+pub use client::Client;
+pub use dialect::{COLUMNS, Columns, Dialect, RESP_VALUES, Range, Request};
+pub use noop::{ABOUT as NOOP_ABOUT, NAME as NOOP, Noop};
+pub use ours::NAME as OURS;
+pub use process::{Process, free_address, version};
+
+/// What can be asked of a server.
+#[allow(clippy::struct_excessive_bools)] // Each is a question of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Can {
+    /// One value per key, read and set.
+    pub values: bool,
+    /// Nothing.
+    pub ping: bool,
+    /// All columns of a row.
+    pub read_columns: bool,
+    /// One column of a row, set.
+    pub write_column: bool,
+    /// Neighbouring keys.
+    pub ranges: bool,
+}
+
+/// How a server is started.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// Where it has to listen.
+    pub address: SocketAddr,
+    /// A folder of its own.
+    pub folder: &'a Path,
+    /// Whether writes are logged to disk, where it can do that; ours always logs.
+    pub logs: bool,
+    /// Bytes of keys and values that are going to be in it.
+    pub bytes: u64,
+    /// How many keys.
+    pub keys: u64,
+}
+
+/// A server, known by name.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// Where it stands in reports and whose turn it is: ours first.
+    pub rank: u32,
+    /// Finds the program.
+    pub program: fn() -> Option<PathBuf>,
+    /// What brings the program in, if it is not there.
+    pub missing: &'static str,
+    /// How it is configured: arguments that reports show.
+    pub options: fn(&Start<'_>) -> Vec<String>,
+    /// Where it listens and keeps its files: arguments that differ from run to run.
+    pub place: fn(&Start<'_>) -> Vec<String>,
+    /// What a row of columns is to it, for reports.
+    pub rows: &'static str,
+    /// How it is spoken to.
+    pub dialect: &'static dyn Dialect,
+    /// What can be asked of it.
+    pub can: Can,
+}
+
+/// What registers here; use [`all`], which sorts.
+#[distributed_slice]
+pub static SERVERS: [Entry];
+
+/// The servers that the bench knows, ours first, installed or not.
+pub fn all() -> Vec<&'static Entry> {
+    let mut all: Vec<_> = SERVERS.iter().collect();
+    all.sort_by_key(|entry| (entry.rank, entry.name));
+    all
+}
+
+/// A server that runs; it ends with the value.
+pub trait Running: std::fmt::Debug {
+    /// Where it listens.
+    fn address(&self) -> SocketAddr;
+
+    /// CPU time of all its threads since they began, in seconds. REQUIRES: none of them ends between two calls that are
+    /// compared.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    fn cpu_seconds(&self) -> Result<f64>;
+
+    /// Adds to an error what became of the server, if that says more.
+    fn explain(&mut self, error: Error) -> Error;
+
+    /// What is going to be asked, over and over, and how it must be answered: only one that does nothing has to be told.
+    fn expect(&self, _request: &[u8], _reply: &[u8]) {}
+}
+
+/// The program of this name on the path.
+fn on_path(name: &str) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let runs = |path: &PathBuf| {
+        path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(runs)
+}
+
+/// CPU time of a thread, by its folder in `/proc`, in seconds.
+fn thread_cpu_seconds(task: &Path) -> Result<f64> {
+    // The first field is the time on a core, to the nanosecond (`stat` counts in hundredths of a second).
+    let path = task.join("schedstat");
+    let text = std::fs::read_to_string(&path).map_err(|error| Error::io("read", &path, error))?;
+    let field = text.split(' ').next().and_then(|field| field.parse::<f64>().ok());
+    let nanoseconds =
+        field.ok_or_else(|| Error::Failed(format!("{} has no time: {text}", path.display())))?;
+    Ok(nanoseconds / 1e9)
+}

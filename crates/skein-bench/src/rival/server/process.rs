@@ -1,0 +1,139 @@
+//! A server as a process of ours: started, watched, ended.
+
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::{Entry, Running, Start, thread_cpu_seconds};
+use crate::{Error, Result};
+
+/// How long a server may take to listen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Lines of its output that an error shows.
+const LAST_WORDS: usize = 3;
+
+/// A server in a process of its own; ends with the value.
+#[derive(Debug)]
+pub struct Process {
+    name: &'static str,
+    address: SocketAddr,
+    child: Child,
+    /// What it wrote to its outputs.
+    output: PathBuf,
+}
+
+impl Process {
+    /// Starts the server where it is told to listen, on the cores of the calling thread; waits until it
+    /// listens.
+    ///
+    /// # Errors
+    /// If it does not start or does not listen; with its last words.
+    pub fn start(entry: &Entry, program: &Path, how: &Start<'_>) -> Result<Self> {
+        let output = how.folder.join("output");
+        let opened = |path: &Path| File::create(path).map_err(|error| Error::io("make", path, error));
+        let (file, shown) = (opened(&output)?, program.display());
+        let again = file.try_clone().map_err(|error| Error::io("open", &output, error))?;
+        let mut command = Command::new(program);
+        command.args((entry.options)(how)).args((entry.place)(how));
+        command.stdin(Stdio::null()).stdout(file).stderr(again);
+        // SAFETY: between fork and exec the closure makes one system call and touches no memory of the parent's.
+        unsafe {
+            // A bench that is killed leaves no server behind.
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+        }
+        let child = command.spawn();
+        let child = child.map_err(|error| Error::Failed(format!("cannot start {shown}: {error}")))?;
+        let mut process = Self { name: entry.name, address: how.address, child, output };
+        process.wait()?;
+        Ok(process)
+    }
+
+    /// Waits until it listens.
+    fn wait(&mut self) -> Result<()> {
+        let since = Instant::now();
+        while TcpStream::connect(self.address).is_err() {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                let words = self.last_words();
+                return Err(Error::Failed(format!("{} ended at its start ({status}){words}", self.name)));
+            }
+            if since.elapsed() > PATIENCE {
+                return Err(Error::Failed(format!(
+                    "{} does not listen on {} after {} s{}",
+                    self.name,
+                    self.address,
+                    PATIENCE.as_secs(),
+                    self.last_words()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    /// The end of its output, to be put behind an error.
+    fn last_words(&self) -> String {
+        let text = std::fs::read(&self.output).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = &lines[lines.len().saturating_sub(LAST_WORDS)..];
+        if last.is_empty() { String::new() } else { format!("; it said: {}", last.join(" | ")) }
+    }
+}
+
+impl Running for Process {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn cpu_seconds(&self) -> Result<f64> {
+        let folder = PathBuf::from(format!("/proc/{}/task", self.child.id()));
+        let failed = |error: std::io::Error| Error::io("read", &folder, error);
+        let mut seconds = 0.0;
+        for task in std::fs::read_dir(&folder).map_err(failed)? {
+            seconds += thread_cpu_seconds(&task.map_err(failed)?.path())?;
+        }
+        Ok(seconds)
+    }
+
+    fn explain(&mut self, error: Error) -> Error {
+        match self.child.try_wait() {
+            Ok(Some(status)) => {
+                Error::Failed(format!("{error}; {} had ended ({status}){}", self.name, self.last_words()))
+            }
+            _ => error,
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A free port on loopback. Another program could take it before the server does; the server then says so.
+///
+/// # Errors
+/// If there is none.
+pub fn free_address() -> Result<SocketAddr> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    listener.map_err(|error| Error::Failed(format!("cannot find a free port: {error}")))
+}
+
+/// The program's name and version, by its own word.
+pub fn version(program: &Path) -> Option<String> {
+    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = text.lines().next()?;
+    let words = line.split_inclusive(' ');
+    let until = words.clone().position(|word| word.bytes().any(|byte| byte.is_ascii_digit()))?;
+    Some(words.take(until + 1).collect::<String>().trim().to_owned())
+}

@@ -1,0 +1,149 @@
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+
+use super::dialect::{MEMCACHED, RESP_HASHES, RESP_VALUES, Range};
+use super::*;
+
+/// A server for one connection: reads the request of [`asked_once`], writes this, and closes.
+fn fake(reply: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("the client connects");
+        socket.read_exact(&mut [0; ASKED.len()]).expect("the client asks");
+        socket.write_all(reply).expect("the client reads");
+    });
+    address
+}
+
+const ASKED: &[u8] = b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n";
+
+/// What a client says of a server that answers with this.
+fn asked_once(reply: &'static [u8]) -> Error {
+    let mut client = Client::connect("fake", &RESP_VALUES, fake(reply), 1).expect("it listens");
+    client.begin("GET, pipeline 1", 1);
+    client.ask(0, Request::Get(b"key", b"goose")).expect("sent");
+    client.finish().expect_err("the reply is wrong")
+}
+
+#[test]
+fn wrong_replies_end_the_run_and_are_shown() {
+    let error = asked_once(b"$5\r\ngoat!\r\n");
+    assert!(matches!(error, Error::WrongReply { .. }));
+    let text = error.to_string();
+    for part in ["fake", "GET, pipeline 1", "goat!", "goose"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(asked_once(b"-ERR no such thing\r\n").to_string().contains("no such thing"));
+    assert!(asked_once(b"$5\r\ngoose\r\n+more\r\n").to_string().contains("+more"), "too much is wrong too");
+    assert!(asked_once(b"$5\r\ngo").to_string().contains("closed a connection in the middle"));
+}
+
+#[test]
+fn wrong_bytes_far_into_a_reply_are_found() {
+    let error = client::wrong("fake", "load", &[b'a'; 500], &[[b'a'; 400], [b'b'; 400]].concat());
+    let Error::WrongReply { got, expected, .. } = error else { panic!("{error}") };
+    assert!(got.starts_with("aaaa") && got.len() <= 100);
+    assert!(expected.starts_with(&"a".repeat(24)) && expected[24..].starts_with("bbbb"), "{expected}");
+}
+
+#[test]
+fn every_request_on_every_lane_is_answered() {
+    let server = Noop::start(0).expect("it starts");
+    server.expect(b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n");
+    let mut client = Client::connect(NOOP, &RESP_VALUES, server.address(), 7).expect("it listens");
+    for pipeline in [1, 16, 64] {
+        client.begin("PING", pipeline);
+        (0..1000).try_for_each(|n| client.ask(n % 7, Request::Ping)).expect("right replies");
+        client.finish().expect("right replies");
+    }
+    assert!(server.cpu_seconds().expect("known") > 0.0);
+    server.expect(b"*1\r\n$4\r\nPING\r\n", b"+PANG\r\n");
+    client.ask(0, Request::Ping).and_then(|()| client.finish()).expect_err("the reply is wrong");
+}
+
+/// A request and its reply, as text.
+fn said(dialect: &dyn Dialect, request: Request<'_>) -> (String, String) {
+    let (mut out, mut expected) = (Vec::new(), Vec::new());
+    dialect.ask(request, &mut out, &mut expected);
+    (out.escape_ascii().to_string(), expected.escape_ascii().to_string())
+}
+
+#[test]
+fn requests_are_what_the_servers_understand() {
+    let columns: Columns = std::array::from_fn(|n| [b'a' + n as u8; 4]);
+    let check = |dialect: &dyn Dialect, request: Request<'_>, out: &str, expected: &str| {
+        assert_eq!(said(dialect, request), (out.to_owned(), expected.to_owned()));
+    };
+    check(&RESP_HASHES, Request::Ping, r"*1\r\n$4\r\nPING\r\n", r"+PONG\r\n");
+    check(
+        &RESP_VALUES,
+        Request::SetColumn(b"k", 3, b"wxyz"),
+        r"*4\r\n$8\r\nSETRANGE\r\n$1\r\nk\r\n$2\r\n12\r\n$4\r\nwxyz\r\n",
+        r":40\r\n",
+    );
+    check(
+        &RESP_HASHES,
+        Request::SetColumn(b"k", 3, b"wxyz"),
+        r"*4\r\n$4\r\nHSET\r\n$1\r\nk\r\n$1\r\n3\r\n$4\r\nwxyz\r\n",
+        r":0\r\n",
+    );
+    let rows = [(b"k", *b"abcd"), (b"l", *b"efgh")];
+    let mut rows = rows.iter().map(|(key, column)| (&key[..], *column));
+    let range = Range { from: b"k", count: 5, column: 2, found: 2, rows: &mut rows };
+    check(
+        &RESP_HASHES,
+        Request::Range(range),
+        r"*8\r\n$8\r\nSK.RANGE\r\n$2\r\n[k\r\n$1\r\n+\r\n$5\r\nLIMIT\r\n$1\r\n5\r\n$7\r\nCOLUMNS\r\n$1\r\n1\r\n$1\r\n2\r\n",
+        r"*4\r\n$1\r\nk\r\n*1\r\n$4\r\nabcd\r\n$1\r\nl\r\n*1\r\n$4\r\nefgh\r\n",
+    );
+    check(&MEMCACHED, Request::Set(b"k", b"v"), r"set k 0 0 1\r\nv\r\n", r"STORED\r\n");
+    let whole = "aaaabbbbccccddddeeeeffffgggghhhhiiiijjjj";
+    check(
+        &MEMCACHED,
+        Request::GetRow(b"k", &columns),
+        r"get k\r\n",
+        &format!(r"VALUE k 0 40\r\n{whole}\r\nEND\r\n"),
+    );
+    let (out, expected) = said(&RESP_HASHES, Request::AddRow(b"k", &columns));
+    assert!(
+        out.starts_with(r"*22\r\n$4\r\nHSET\r\n$1\r\nk\r\n$1\r\n0\r\n$4\r\naaaa") && expected == r":10\r\n"
+    );
+    let (_, expected) = said(&RESP_HASHES, Request::GetRow(b"k", &columns));
+    assert!(expected.starts_with(r"*20\r\n$1\r\n0\r\n$4\r\naaaa\r\n$1\r\n1\r\n"));
+}
+
+#[test]
+fn what_is_not_installed_is_found_out_and_named() {
+    assert_eq!(on_path("a-server-that-nobody-has"), None);
+    assert!(on_path("sh").is_some());
+    for entry in all().into_iter().filter(|entry| entry.name != OURS) {
+        assert!(entry.missing.contains("Debian's package"), "{}", entry.name);
+    }
+}
+
+#[test]
+fn a_server_that_does_not_start_says_why() {
+    let entry = Entry {
+        name: "broken",
+        rank: 0,
+        program: || on_path("sh"),
+        missing: "",
+        options: |_| vec!["-c".to_owned(), "echo first; echo no memory >&2; exit 3".to_owned()],
+        place: |_| Vec::new(),
+        rows: "",
+        dialect: &RESP_VALUES,
+        can: Can { values: true, ping: true, read_columns: false, write_column: false, ranges: false },
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let address = free_address().expect("a free port");
+    let start = Start { address, folder: folder.path(), logs: false, bytes: 0, keys: 0 };
+    let program = (entry.program)().expect("every system has a shell");
+    let error = Process::start(&entry, &program, &start).expect_err("it ends at once").to_string();
+    for part in ["broken ended at its start", "3", "no memory"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let error = Process::start(&entry, Path::new("/nowhere/server"), &start).expect_err("it is not there");
+    assert!(error.to_string().contains("/nowhere/server"), "{error}");
+}
