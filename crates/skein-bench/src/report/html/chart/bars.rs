@@ -38,8 +38,11 @@ pub(super) fn draw(measure: &Measure<'_>, palette: &Palette) -> Markup {
     let heading = if headed { LINE + GAP } else { 0.0 };
     let group = heading + layout.row_height() * real(measure.contenders.len());
     let rows = group * real(measure.points.len());
+    let groups: Vec<_> = (0..measure.points.len())
+        .map(|number| (group * real(number) + heading, group * real(number + 1)))
+        .collect();
     let drawn = html! {
-        (layout.axis(measure, rows))
+        (layout.axis(measure, &groups, rows))
         @for (number, &point) in measure.points.iter().enumerate() {
             @let top = group * real(number);
             @if headed {
@@ -75,17 +78,21 @@ impl Layout {
         if self.above { ABOVE + LINE } else { LINE }
     }
 
-    /// Lines at round figures behind the rows, and what they are below.
-    fn axis(&self, measure: &Measure<'_>, bottom: f64) -> Markup {
+    /// Lines at round figures behind the rows of each group, and what they are below the last.
+    fn axis(&self, measure: &Measure<'_>, groups: &[(f64, f64)], bottom: f64) -> Markup {
+        let upright = |x: f64| {
+            let piece = |(from, to): &(f64, f64)| format!("M{} {}V{}", px(x), px(*from), px(*to));
+            groups.iter().map(piece).collect::<Vec<_>>().concat()
+        };
         let labels: Vec<(f64, String)> =
             self.ticks.iter().map(|&tick| (self.scale.at(tick), compact(tick, measure.unit))).collect();
         let widths: Vec<_> = labels.iter().map(|(x, label)| (*x, text_width(label))).collect();
         html! {
             @for ((x, label), shown) in labels.iter().zip(spaced(&widths)) {
-                line class="grid" x1=(px(*x)) x2=(px(*x)) y1="0" y2=(px(bottom + 4.0)) {}
+                path class="grid" d=(upright(*x)) {}
                 @if shown { text class="middle" x=(px(*x)) y=(px(bottom + LINE)) { (label) } }
             }
-            line class="axis" x1=(px(self.zero)) x2=(px(self.zero)) y1="0" y2=(px(bottom + 4.0)) {}
+            path class="axis" d=(upright(self.zero)) {}
             text class="middle quiet" x=(px(WIDTH / 2.0)) y=(px(bottom + 2.0 * LINE)) {
                 (cut(&axis_title(measure.unit, measure.better), columns_in(WIDTH)))
             }
