@@ -45,7 +45,7 @@ const FAMILIES: [&[&str]; 5] = [
         "masstree - huge pages",
     ],
     &["skein", "rocksdb", "redb", "fjall", "lmdb"],
-    &["skein", "redis-server", "memcached"],
+    &["skein", "redis", "memcached", "redis-hash", "no-op"],
     &["shared tree", "hard-partitioned"],
 ];
 
