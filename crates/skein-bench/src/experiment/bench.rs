@@ -84,10 +84,22 @@ impl Bench {
         }
         index::keep_the_most_special(&mut taken);
         self.findings.absent.retain(|absent| taken.iter().all(|entry| entry.name != absent.name));
+        if taken.iter().any(|entry| entry.rival()) {
+            self.note_who_is_not_here();
+        }
         for entry in &taken {
             self.findings.contender(entry.name, entry.about);
         }
         taken
+    }
+
+    /// Notes the rivals that are wanted and that this build has not.
+    fn note_who_is_not_here(&mut self) {
+        for (name, why) in index::absent() {
+            if self.plan.wants(name) {
+                self.findings.absent(name, why);
+            }
+        }
     }
 }
 

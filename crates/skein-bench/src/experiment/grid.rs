@@ -8,10 +8,11 @@
 //!           run the loops, in order        ──► a measure each
 //! ```
 //!
-//! Loops that change the index come after those that only read; each of them gets an index of its own.
+//! A few keys that a contender does not take are left out for all (`fit.rs`). Loops that change the index come after those that only read; each of them gets an index of its own.
 
 use super::Bench;
 use super::findings::Place;
+use super::fit;
 use super::latency;
 use crate::counting::weigh;
 use crate::keyset::{self, KeySet};
@@ -118,8 +119,13 @@ pub fn run(bench: &mut Bench, grid: &Grid<'_>) -> Result<()> {
 /// As [`run`].
 pub fn run_on(bench: &mut Bench, grid: &Grid<'_>, threads: usize) -> Result<()> {
     for point in &grid.points {
-        let set = keyset::make(&point.keys, point.count, point.absent, bench.plan.seed)?;
-        if let Some(note) = &set.note {
+        let mut set = keyset::make(&point.keys, point.count, point.absent, bench.plan.seed)?;
+        let wanted: Vec<&Entry> = index::all()
+            .into_iter()
+            .filter(|entry| (grid.takes)(entry) && bench.plan.wants(entry.name))
+            .collect();
+        let left_out = fit::leave_out_few(&mut set, &wanted);
+        for note in set.note.iter().chain(&left_out) {
             bench.findings.note(note.clone());
         }
         measure_point(bench, grid, threads, point, &set)?;
@@ -152,7 +158,7 @@ fn measure_point(
         if !(grid.takes)(entry) {
             return Err("not part of this experiment".to_owned());
         }
-        takes_keys(entry, set)
+        fit::takes_keys(entry, set)
     });
     for round in 0..bench.plan.rounds {
         for entry in &entries {
@@ -163,18 +169,6 @@ fn measure_point(
             let turn = Turn { grid, threads, at: point.at.as_ref(), set, entry };
             turn.measure(bench, &scripts)?;
         }
-    }
-    Ok(())
-}
-
-/// Whether a contender takes the set's keys; if not, why.
-fn takes_keys(entry: &Entry, set: &KeySet) -> std::result::Result<(), String> {
-    let (least, most) = entry.key_bytes;
-    if set.shortest < least || set.longest > most {
-        return Err(format!(
-            "takes keys of {least} to {most} bytes, and those of {} have {} to {}",
-            set.name, set.shortest, set.longest
-        ));
     }
     Ok(())
 }
@@ -247,7 +241,7 @@ fn able(entry: &Entry, each: &Loop, set: &KeySet) -> bool {
         && (can.scan_back || !needs.scan_back)
         && (can.remove || !needs.remove)
         && (entry.threads || each.threads == 1)
-        && !(scans && set.longest > entry.scan_key_bytes_max)
+        && (!scans || set.within(entry.scan_key_bytes))
 }
 
 fn run_loop(bench: &Bench, index: &dyn Running, each: &Loop, scripts: &[Script]) -> Result<Vec<Outcome>> {

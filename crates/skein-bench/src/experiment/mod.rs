@@ -13,6 +13,7 @@
 mod bench;
 mod factors;
 mod findings;
+mod fit;
 mod grid;
 mod index;
 mod latency;

@@ -25,9 +25,9 @@ pub struct KeySet {
     pub keys: Keys,
     /// Keys of the same kind that are not in `keys`, no two alike.
     pub absent: Keys,
-    /// The length of the shortest of `keys`.
+    /// The length of the shortest key, absent ones included.
     pub shortest: usize,
-    /// The length of the longest of `keys`.
+    /// The length of the longest key, absent ones included.
     pub longest: usize,
     /// Keys that came from the source again, and were dropped.
     pub duplicates_dropped: usize,
@@ -184,7 +184,7 @@ impl KeySet {
         sorted(&self.keys)
     }
 
-    /// Leaves out what is shorter or longer than all contenders take, absent keys included; returns how many of `keys` that were.
+    /// Leaves out what is shorter or longer than that, absent keys included; returns how many of `keys` that were.
     pub fn leave_out(&mut self, shorter_than: usize, longer_than: usize) -> usize {
         let fits = |key: &[u8]| (shorter_than..=longer_than).contains(&key.len());
         let before = self.keys.len();
@@ -196,8 +196,13 @@ impl KeySet {
         before - self.keys.len()
     }
 
+    /// Whether no key is shorter or longer than that, absent keys included.
+    pub fn within(&self, (least, most): (usize, usize)) -> bool {
+        self.shortest >= least && self.longest <= most
+    }
+
     fn measure_lengths(&mut self) {
-        let lengths = || self.keys.iter().map(<[u8]>::len);
+        let lengths = || self.keys.iter().chain(self.absent.iter()).map(<[u8]>::len);
         (self.shortest, self.longest) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
     }
 }

@@ -23,3 +23,10 @@ pub fn names() -> Vec<&'static str> {
     names.dedup();
     names
 }
+
+/// The contenders that this build could have and has not, with what would bring them in.
+pub fn absent() -> Vec<(&'static str, String)> {
+    let mut absent = index::absent();
+    absent.extend(store::absent());
+    absent
+}

@@ -15,7 +15,7 @@ pub mod run;
 pub mod scan;
 mod script;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod ycsb;
 
 pub use asked::{Asked, Share};

@@ -26,19 +26,19 @@ fn near(figure: f64, wanted: f64) {
 }
 
 /// Every script with the name it fails under, for an index filled with the set.
-fn scripts(asked: &Asked<'_>) -> Vec<(String, Script)> {
+pub(crate) fn scripts(asked: &Asked<'_>, ops: usize) -> Vec<(String, Script)> {
     let mut all = vec![
-        ("lookups".to_owned(), lookup::lookups(asked, OPS, 0.8, 1, Share::ALL)),
-        ("lower bounds".to_owned(), lookup::lower_bounds(asked, OPS, 0.15, 1, Share::ALL)),
-        ("scans".to_owned(), scan::scans(asked, OPS / 100, 100, false, 1, Share::ALL)),
-        ("scans back".to_owned(), scan::scans(asked, OPS / 100, 100, true, 1, Share::ALL)),
-        ("mix".to_owned(), mix::inserts_and_lookups(asked, OPS, 0.05, 1, Share::ALL)),
+        ("lookups".to_owned(), lookup::lookups(asked, ops, 0.8, 1, Share::ALL)),
+        ("lower bounds".to_owned(), lookup::lower_bounds(asked, ops, 0.15, 1, Share::ALL)),
+        ("scans".to_owned(), scan::scans(asked, ops / 100, 100, false, 1, Share::ALL)),
+        ("scans back".to_owned(), scan::scans(asked, ops / 100, 100, true, 1, Share::ALL)),
+        ("mix".to_owned(), mix::inserts_and_lookups(asked, ops, 0.05, 1, Share::ALL)),
         ("removes".to_owned(), mix::removes(asked, 0.25, 1, Share::ALL)),
-        ("churn".to_owned(), mix::churn(asked, OPS, 1, Share::ALL)),
+        ("churn".to_owned(), mix::churn(asked, ops, 1, Share::ALL)),
     ];
     for letter in LETTERS {
         for popularity in [Popularity::Uniform, Popularity::Zipfian, Popularity::Latest] {
-            let script = ycsb::ycsb(asked, letter, popularity, OPS, 1, Share::ALL);
+            let script = ycsb::ycsb(asked, letter, popularity, ops, 1, Share::ALL);
             all.push((format!("{} {popularity:?}", letter.name), script));
         }
     }
@@ -59,7 +59,7 @@ fn filled(entry: &Entry, set: &KeySet) -> Box<dyn Running> {
 fn right_answers_pass_in_every_workload() {
     let set = set();
     let asked = Asked::new(&set);
-    for (name, script) in scripts(&asked) {
+    for (name, script) in scripts(&asked, OPS) {
         for contender in ["skein-masstree", "btreemap", "btreemap-rwlock"] {
             let how = How { clock: Clock::Wall, style: Style::Independent };
             let outcome = filled(entry(contender), &set).run(&script, how);
@@ -72,7 +72,7 @@ fn right_answers_pass_in_every_workload() {
 fn a_missing_key_is_noticed_by_every_workload_that_reads() {
     let set = set();
     let asked = Asked::new(&set);
-    for (name, script) in scripts(&asked) {
+    for (name, script) in scripts(&asked, OPS) {
         // An index that has lost the first half of its keys.
         let index = (entry("btreemap").make)(0);
         index.fill(&set.keys, 1, 2, Clock::Wall);

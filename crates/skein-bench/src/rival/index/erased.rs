@@ -94,7 +94,7 @@ impl Entry {
             about: C::ABOUT,
             can: C::CAN,
             key_bytes: C::KEY_BYTES,
-            scan_key_bytes_max: C::SCAN_KEY_BYTES_MAX,
+            scan_key_bytes: C::SCAN_KEY_BYTES,
             rank,
             make,
             threads,

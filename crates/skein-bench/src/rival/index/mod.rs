@@ -7,19 +7,45 @@
 //! static ENTRY: Entry = Entry::shared::<SkipList>(20);
 //! ```
 //!
+//! One in C++ is a class in `cpp/`, which `build.rs` compiles and `foreign.rs` calls, and a file here with its name.
+//!
 //! The loops that time it are compiled for each contender ([`crate::workload::run`]); past that its type is forgotten.
 
+mod absent;
+#[cfg(feature = "rivals")]
+mod bf_tree;
 mod binary_tree;
 mod btree;
 #[cfg(feature = "rivals")]
+mod congee_tree;
+#[cfg(feature = "rivals")]
 mod crossbeam_skiplist;
+#[cfg(have_dense_hash_map)]
+mod dense_hash_map;
 mod erased;
+#[cfg(have_cpp)]
+mod foreign;
+#[cfg(feature = "rivals")]
+mod hashbrown_map;
+#[cfg(feature = "rivals")]
+mod kind;
+#[cfg(have_libcuckoo)]
+mod libcuckoo;
 #[cfg(feature = "rivals")]
 mod masstree_crate;
 mod ours;
+#[cfg(feature = "rivals")]
+mod papaya_map;
+#[cfg(feature = "rivals")]
+mod scc_tree;
+#[cfg(have_cpp)]
+mod std_map;
+#[cfg(test)]
+mod tests;
 
 use linkme::distributed_slice;
 
+pub use absent::absent;
 pub use erased::{Running, Threads};
 
 /// What a contender can do beside inserting and looking up.
@@ -49,8 +75,8 @@ pub trait Contender: Sized + 'static {
     /// The least and the greatest length of its keys.
     const KEY_BYTES: (usize, usize) = (0, usize::MAX);
 
-    /// The greatest length of keys on which its scans are right.
-    const SCAN_KEY_BYTES_MAX: usize = usize::MAX;
+    /// The least and the greatest length of keys on which its scans are right.
+    const SCAN_KEY_BYTES: (usize, usize) = (0, usize::MAX);
 
     /// What keeps memory from being freed under a reader; renewed every thousand operations.
     type Pin<'a>
@@ -119,8 +145,8 @@ pub struct Entry {
     pub can: Can,
     /// The least and the greatest length of its keys.
     pub key_bytes: (usize, usize),
-    /// The greatest length of keys on which its scans are right.
-    pub scan_key_bytes_max: usize,
+    /// The least and the greatest length of keys on which its scans are right.
+    pub scan_key_bytes: (usize, usize),
     /// Where it stands in reports and whose turn it is: ours first.
     pub rank: u32,
     /// Makes an empty one for so many keys.
@@ -134,6 +160,16 @@ pub struct Entry {
 /// What registers here; use [`all`], which sorts.
 #[distributed_slice]
 pub static ENTRIES: [Entry];
+
+/// The rank of the first contender that is not ours.
+const RIVALS: u32 = 10;
+
+impl Entry {
+    /// Whether it is someone else's, and no step of an experiment.
+    pub fn rival(&self) -> bool {
+        self.rank >= RIVALS && !self.step
+    }
+}
 
 /// The contenders of this build, ours first. Where two have the same name, a run takes the one that is made for the
 /// lengths of its keys.

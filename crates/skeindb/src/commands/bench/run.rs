@@ -62,15 +62,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let experiments = args.names.iter().map(|name| experiment::named(name));
     let experiments: Vec<&Experiment> = experiments.collect::<Result<_, _>>().map_err(super::failure)?;
-    let known = rival::names();
-    for name in args.only.iter().chain(&args.without) {
-        if !known.contains(&name.as_str()) {
-            return Err(Failure::usage(format!(
-                "there is no contender '{name}' in this build; there are: {}",
-                known.join(", ")
-            )));
-        }
-    }
+    check_names(args)?;
     let mut sink = Sink::append(&args.out).map_err(super::failure)?;
     let machine = look_at_machine(args)?;
     let plan = plan(args);
@@ -90,6 +82,21 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Ok);
     }
     Err(Failure::new(failures.join("\nskein: ")))
+}
+
+/// Refuses names that no contender of this build has; of those that it could have, says what brings them in.
+fn check_names(args: &Args) -> Result<(), Failure> {
+    let known = rival::names();
+    let Some(name) = args.only.iter().chain(&args.without).find(|name| !known.contains(&name.as_str()))
+    else {
+        return Ok(());
+    };
+    let absent = rival::absent().into_iter().find(|(absent, _)| absent == name);
+    let why = absent.map_or_else(String::new, |(_, why)| format!(" ({why})"));
+    Err(Failure::usage(format!(
+        "there is no contender '{name}' in this build{why}; there are: {}",
+        known.join(", ")
+    )))
 }
 
 fn plan(args: &Args) -> Plan {

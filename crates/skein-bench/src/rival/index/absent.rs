@@ -1,0 +1,83 @@
+//! Rivals that are not measured, and why: nothing is silently missing.
+
+use super::ENTRIES;
+
+/// Where a rival comes from.
+enum From {
+    /// A crate.
+    Crate,
+    /// The C++ compiler.
+    Compiler,
+    /// A package of Debian's.
+    Package(&'static str),
+    /// Nowhere: papers compare with it.
+    Papers(&'static str),
+}
+
+const KNOWN: [(&str, From); 14] = [
+    ("masstree-crate", From::Crate),
+    ("crossbeam-skiplist", From::Crate),
+    ("congee", From::Crate),
+    ("scc-treeindex", From::Crate),
+    ("bf-tree", From::Crate),
+    ("std-map", From::Compiler),
+    ("hashbrown", From::Crate),
+    ("papaya", From::Crate),
+    ("dense-hash-map", From::Package("libsparsehash-dev")),
+    ("libcuckoo", From::Package("libcuckoo-dev")),
+    ("HOT", From::Papers("the Cuckoo Trie and MlpIndex")),
+    ("ARTOLC", From::Papers("the Cuckoo Trie")),
+    ("STX", From::Papers("Wormhole and the Cuckoo Trie")),
+    ("EBS", From::Papers("MlpIndex")),
+];
+
+/// The rivals that this build has not, with what would bring them in.
+pub fn absent() -> Vec<(&'static str, String)> {
+    let missing = KNOWN.iter().filter(|(name, _)| ENTRIES.iter().all(|entry| entry.name != *name));
+    missing.map(|(name, from)| (*name, from.why())).collect()
+}
+
+impl From {
+    fn why(&self) -> String {
+        match (self, cfg!(feature = "rivals")) {
+            (Self::Papers(papers), _) => {
+                format!("no package offers it; it is a rival in the papers on {papers}")
+            }
+            (Self::Crate, _) => "not in this build; build with --features rivals".to_owned(),
+            (Self::Compiler, true) => {
+                "there was no C++17 compiler when this was built; install Debian's package g++ and build again"
+                    .to_owned()
+            }
+            (Self::Compiler, false) => {
+                "not in this build; build with --features rivals and a C++17 compiler (Debian: g++)".to_owned()
+            }
+            (Self::Package(package), true) => format!(
+                "not installed when this was built; install Debian's packages g++ and {package} and build again"
+            ),
+            (Self::Package(package), false) => format!(
+                "not in this build; install Debian's packages g++ and {package} and build with --features rivals"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::all;
+    use super::*;
+
+    #[test]
+    fn every_rival_is_there_or_named_with_what_brings_it_in() {
+        // The standard library's are in every build.
+        for entry in all().into_iter().filter(|entry| entry.rival() && !entry.name.starts_with("btreemap")) {
+            assert!(KNOWN.iter().any(|(name, _)| *name == entry.name), "{} is not in KNOWN", entry.name);
+        }
+        let absent = absent();
+        for (name, from) in &KNOWN {
+            let built = all().into_iter().any(|entry| entry.name == *name);
+            assert_ne!(built, absent.iter().any(|(missing, _)| missing == name), "{name}");
+            assert!(!matches!(from, From::Crate) || built == cfg!(feature = "rivals"), "{name}");
+        }
+        assert!(absent.iter().all(|(_, why)| why.contains("build") || why.contains("no package")));
+    }
+}

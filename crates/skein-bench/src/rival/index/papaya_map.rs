@@ -1,0 +1,44 @@
+//! `papaya`: a concurrent hash table for many readers. It has no order; it is the bound on lookups of several threads.
+
+use hashbrown::DefaultHashBuilder;
+use linkme::distributed_slice;
+use papaya::{HashMap, LocalGuard};
+
+use super::kind::{Boxed, Kind, Words};
+use super::{Can, Contender, ENTRIES, Entry};
+
+#[distributed_slice(ENTRIES)]
+static WORDS: Entry = Entry::shared::<Papaya<Words>>(121);
+
+#[distributed_slice(ENTRIES)]
+static BOXED: Entry = Entry::shared::<Papaya<Boxed>>(121);
+
+struct Papaya<K: Kind>(HashMap<K::Owned, u64, DefaultHashBuilder>);
+
+impl<K: Kind> Contender for Papaya<K> {
+    const NAME: &'static str = "papaya";
+    const ABOUT: &'static str = "papaya 0.2, unordered; HashMap<u64, u64> where keys have 8 bytes, HashMap<Box<[u8]>, u64> otherwise, hashbrown's hash (foldhash), a guard for many operations";
+    const CAN: Can = Can { batches: false, scan: false, scan_back: false, remove: true };
+    const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
+    type Pin<'a> = LocalGuard<'a>;
+
+    fn new(_expected: usize) -> Self {
+        Self(HashMap::default())
+    }
+
+    fn pin(&self) -> LocalGuard<'_> {
+        self.0.guard()
+    }
+
+    fn insert<'a>(&'a self, pin: &LocalGuard<'a>, key: &[u8], value: u64) {
+        self.0.insert(K::own(key), value, pin);
+    }
+
+    fn get<'a>(&'a self, pin: &LocalGuard<'a>, key: &[u8]) -> Option<u64> {
+        K::ask(key, |key| self.0.get(key, pin).copied())
+    }
+
+    fn remove<'a>(&'a self, pin: &LocalGuard<'a>, key: &[u8]) -> bool {
+        K::ask(key, |key| self.0.remove(key, pin).is_some())
+    }
+}

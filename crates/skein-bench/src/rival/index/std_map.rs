@@ -1,0 +1,38 @@
+//! C++'s `std::map`, a red-black tree for one thread.
+//!
+//! Papers that compare with `std::set` keep keys alone. The two are the same tree; here every answer is checked by the key's value, so
+//! it is the map.
+
+use linkme::distributed_slice;
+
+use super::foreign::{Class, Foreign, Functions};
+use super::kind::{Boxed, Words};
+use super::{Can, ENTRIES, Entry};
+
+#[distributed_slice(ENTRIES)]
+static WORDS: Entry = Entry::alone::<Foreign<StdMap, Words>>(110);
+
+#[distributed_slice(ENTRIES)]
+static BYTES: Entry = Entry::alone::<Foreign<StdMap, Boxed>>(110);
+
+// SAFETY: `cpp/std_map.cc` defines both as constants of this shape.
+unsafe extern "C" {
+    safe static skein_std_map_words: Functions;
+    safe static skein_std_map_bytes: Functions;
+}
+
+struct StdMap;
+
+impl Class for StdMap {
+    const NAME: &'static str = "std-map";
+    const ABOUT: &'static str = "C++'s std::map (libstdc++, -O3), one thread; map<uint64_t, uint64_t> where keys have 8 bytes, map<string, uint64_t, less<>> otherwise, asked by string_view; glibc's malloc";
+    const CAN: Can = Can { batches: false, scan: true, scan_back: true, remove: true };
+
+    fn words() -> &'static Functions {
+        &skein_std_map_words
+    }
+
+    fn bytes() -> &'static Functions {
+        &skein_std_map_bytes
+    }
+}

@@ -1,0 +1,246 @@
+//! Every contender of this build against `BTreeMap`, on everything that it says it can do.
+//!
+//! The keys are those on which indexes differ: lengths from 0 on, one the beginning of the next, zero bytes, the greatest and the least
+//! numbers, which some keep for themselves.
+
+use std::collections::BTreeMap;
+
+use super::{Entry, Running, all};
+use crate::keyset::{self, KeySet, Keys, Random};
+use crate::sys::Clock;
+use crate::workload::run::{How, Style};
+use crate::workload::tests::scripts;
+use crate::workload::{Asked, Expect, Kind, Op, Script, Share, lookup, mix, value_of};
+
+const HOW: How = How { clock: Clock::Wall, style: Style::Independent };
+
+/// A set of these keys, every third absent.
+fn of_keys(name: &str, all: &[Vec<u8>]) -> KeySet {
+    let part = |absent: bool| -> Keys {
+        let keys = all.iter().enumerate().filter(|(n, _)| (n % 3 == 2) == absent);
+        keys.map(|(_, key)| &key[..]).collect()
+    };
+    let lengths = || all.iter().map(Vec::len);
+    KeySet {
+        name: name.to_owned(),
+        keys: part(false),
+        absent: part(true),
+        shortest: lengths().min().unwrap_or(0),
+        longest: lengths().max().unwrap_or(0),
+        duplicates_dropped: 0,
+        note: None,
+    }
+}
+
+/// Different keys, each made from bytes that are drawn from a few, in random order.
+fn odd_keys(lengths: std::ops::Range<usize>, bytes: &[u8], count: usize) -> Vec<Vec<u8>> {
+    let mut random = Random::new(count as u64);
+    let mut keys = std::collections::HashSet::new();
+    for _ in 0..64 * count {
+        let length = lengths.start + random.below(lengths.len());
+        keys.insert((0..length).map(|_| bytes[random.below(bytes.len())]).collect::<Vec<u8>>());
+        if keys.len() == count {
+            break;
+        }
+    }
+    let mut keys: Vec<_> = keys.into_iter().collect();
+    keys.sort_unstable();
+    let mut numbers: Vec<u32> = (0..keys.len() as u32).collect();
+    random.shuffle(&mut numbers);
+    numbers.into_iter().map(|n| keys[n as usize].clone()).collect()
+}
+
+/// Numbers at the ends and around every power of two, present and absent ones.
+fn edges() -> Vec<Vec<u8>> {
+    let near = |power: u32| (1u64 << power).wrapping_sub(2)..(1u64 << power).wrapping_add(2);
+    let mut numbers: Vec<u64> = (2..64).flat_map(near).chain(u64::MAX - 5..=u64::MAX).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.reverse();
+    numbers.into_iter().map(|number| number.to_be_bytes().to_vec()).collect()
+}
+
+fn sets() -> Vec<KeySet> {
+    let made = |name: &str| keyset::make(name, 1_500, 500, 3).expect("a good name");
+    let mut sets = vec![
+        of_keys("edges", &edges()),
+        of_keys("8 odd bytes", &odd_keys(8..9, b"\0\x01\xff", 1_500)),
+        of_keys("0 to 20 odd bytes", &odd_keys(0..21, b"\0\x01\xff", 3_000)),
+        of_keys("0 to 5 zero bytes and others", &odd_keys(0..6, b"\0a", 60)),
+        of_keys("up to 900 bytes", &odd_keys(1..900, b"\0ab\xff", 600)),
+        of_keys("up to 4 KiB", &odd_keys(0..4096, b"\0ab\xff", 300)),
+    ];
+    sets.extend(["rand-8", "rand-16", "decimal", "url", "prefixed(40)", "osm"].map(made));
+    sets
+}
+
+/// What of a set the contender takes; nothing if that is nearly nothing.
+fn taken(entry: &Entry, set: &KeySet) -> Option<KeySet> {
+    let mut set = set.clone();
+    set.leave_out(entry.key_bytes.0, entry.key_bytes.1);
+    (set.keys.len() >= 20 && set.absent.len() >= 10).then_some(set)
+}
+
+fn can(entry: &Entry, kind: Kind, set: &KeySet) -> bool {
+    match kind {
+        Kind::Put | Kind::Get | Kind::Miss | Kind::ReadModifyWrite => true,
+        Kind::Remove => entry.can.remove,
+        Kind::Scan | Kind::LowerBound => entry.can.scan && set.within(entry.scan_key_bytes),
+        Kind::ScanBack => entry.can.scan_back && set.within(entry.scan_key_bytes),
+    }
+}
+
+fn changes(kind: Kind) -> bool {
+    matches!(kind, Kind::Put | Kind::ReadModifyWrite | Kind::Remove)
+}
+
+fn filled(entry: &Entry, set: &KeySet) -> Box<dyn Running> {
+    let index = (entry.make)(set.keys.len());
+    index.fill(&set.keys, 0, 1, Clock::Wall);
+    index
+}
+
+/// Shows all that is wrong at once: who, in what, on which keys, how often.
+fn nothing_wrong(wrong: &[String]) {
+    assert!(wrong.is_empty(), "wrong answers:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_contender_is_right_in_every_workload() {
+    let mut wrong = Vec::new();
+    for set in sets() {
+        for entry in all() {
+            let Some(set) = taken(entry, &set) else { continue };
+            let asked = Asked::new(&set);
+            let mut index = filled(entry, &set);
+            for (name, script) in scripts(&asked, 1_000) {
+                if script.ops.iter().any(|op| !can(entry, op.kind, &set)) {
+                    continue;
+                }
+                let outcome = index.run(&script, HOW);
+                assert_eq!(outcome.operations, script.len());
+                if outcome.wrong > 0 {
+                    wrong.push(format!("{}, {name}, {}: {}", entry.name, set.name, outcome.wrong));
+                }
+                if script.ops.iter().any(|op| changes(op.kind)) {
+                    index = filled(entry, &set);
+                }
+            }
+        }
+    }
+    nothing_wrong(&wrong);
+}
+
+/// A map, and a script that knows what the map says.
+struct Model<'s> {
+    set: &'s KeySet,
+    /// For each key the number that its value is made of.
+    map: BTreeMap<&'s [u8], u32>,
+    script: Script,
+}
+
+impl<'s> Model<'s> {
+    fn new(set: &'s KeySet) -> Self {
+        let map = set.keys.iter().zip(0..).collect();
+        Self { set, map, script: Script::default() }
+    }
+
+    /// Present keys first, then absent ones.
+    fn key(&self, n: usize) -> &'s [u8] {
+        match n.checked_sub(self.set.keys.len()) {
+            None => self.set.keys.get(n),
+            Some(n) => self.set.absent.get(n),
+        }
+    }
+
+    /// Adds a random operation that the contender can do.
+    fn step(&mut self, entry: &Entry, random: &mut Random) {
+        let key = self.key(random.below(self.set.keys.len() + self.set.absent.len()));
+        let kinds = [Kind::Get, Kind::Put, Kind::Remove, Kind::LowerBound, Kind::Scan, Kind::ScanBack];
+        let mut kind = kinds[random.below(kinds.len())];
+        let known = self.map.get(key).copied();
+        if known.is_none() && matches!(kind, Kind::Get | Kind::Remove) {
+            kind = Kind::Miss;
+        }
+        if !can(entry, kind, self.set) {
+            return;
+        }
+        let mut op = Op { kind, count: 0, number: known.unwrap_or(0) };
+        match kind {
+            Kind::Put => {
+                op.number = random.below(1 << 20) as u32;
+                self.map.insert(key, op.number);
+            }
+            Kind::Remove => {
+                self.map.remove(key);
+            }
+            Kind::LowerBound => self.expect_scan(key, 1, false),
+            Kind::Scan | Kind::ScanBack => {
+                op.count = 1 + random.below(120) as u16;
+                self.expect_scan(key, op.count, kind == Kind::ScanBack);
+            }
+            _ => {}
+        }
+        self.script.push(op, key);
+    }
+
+    fn expect_scan(&mut self, from: &[u8], count: u16, back: bool) {
+        let numbers: Vec<u32> = if back {
+            self.map.range(..=from).rev().take(count.into()).map(|(_, &number)| number).collect()
+        } else {
+            self.map.range(from..).take(count.into()).map(|(_, &number)| number).collect()
+        };
+        let sum = numbers.iter().fold(0, |sum: u64, &number| sum.wrapping_add(value_of(number as usize)));
+        self.script.expect.push(Expect { sum, count: numbers.len() as u32 });
+    }
+}
+
+#[test]
+fn every_contender_does_what_a_btreemap_does() {
+    let mut wrong = Vec::new();
+    for set in sets() {
+        for entry in all() {
+            let Some(set) = taken(entry, &set) else { continue };
+            let (mut model, mut random) = (Model::new(&set), Random::new(17));
+            for _ in 0..6_000 {
+                model.step(entry, &mut random);
+            }
+            let outcome = filled(entry, &set).run(&model.script, HOW);
+            if outcome.wrong > 0 {
+                wrong.push(format!("{}, {}: {}", entry.name, set.name, outcome.wrong));
+            }
+        }
+    }
+    nothing_wrong(&wrong);
+}
+
+#[test]
+fn every_contender_for_threads_takes_them() {
+    let mut wrong = Vec::new();
+    for set in sets() {
+        for entry in all().into_iter().filter(|entry| entry.threads) {
+            let Some(set) = taken(entry, &set) else { continue };
+            let asked = Asked::new(&set);
+            let index = (entry.make)(set.keys.len());
+            let threads = index.threads().expect("its entry says so");
+            let outcomes = threads.fill_together(&set.keys, 3).expect("threads");
+            assert_eq!(outcomes.iter().map(|outcome| outcome.operations).sum::<usize>(), set.keys.len());
+            let shares = [0, 1].map(|thread| Share { thread, of: 2 });
+            let mut rounds = vec![
+                shares.map(|share| lookup::lookups(&asked, 2_000, 0.5, 1, share)),
+                shares.map(|share| mix::inserts_and_lookups(&asked, 400, 0.5, 1, share)),
+            ];
+            if entry.can.remove {
+                rounds.push(shares.map(|share| mix::removes(&asked, 0.5, 1, share)));
+            }
+            for round in rounds {
+                let outcomes = threads.run_together(&round, HOW).expect("threads");
+                let count: usize = outcomes.iter().map(|outcome| outcome.wrong).sum();
+                if count > 0 {
+                    wrong.push(format!("{}, {}: {count}", entry.name, set.name));
+                }
+            }
+        }
+    }
+    nothing_wrong(&wrong);
+}

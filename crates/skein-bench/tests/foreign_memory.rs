@@ -1,0 +1,41 @@
+//! What contenders in C++ allocate is weighed as what Rust allocates is.
+//!
+//! A test program of its own with one test: weighing counts what all threads do.
+#![cfg(feature = "rivals")]
+#![allow(clippy::cast_precision_loss)] // Some millions of bytes.
+
+use skein_bench::counting::{Counting, weigh};
+use skein_bench::keyset;
+use skein_bench::rival::index::{self, Running};
+use skein_bench::sys::Clock;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const KEYS: usize = 1_000_000;
+
+#[test]
+fn memory_of_cpp_is_counted_in_small_and_large_blocks() {
+    let set = keyset::make("rand-8", KEYS, 0, 1).expect("a good name");
+    let fill = |entry: &index::Entry| -> Box<dyn Running> {
+        let index = (entry.make)(KEYS);
+        index.fill(&set.keys, 0, 1, Clock::Wall);
+        index
+    };
+    // Bytes per key. A node of the map is 48 bytes, in a block of 64. The tables are single blocks, which the system maps: two
+    // places of 16 bytes for each key at least, four at most; buckets of four keys with what they need to be found, half full or more.
+    let known = [("std-map", 64.0..65.0), ("dense-hash-map", 32.0..64.5), ("libcuckoo", 17.0..64.0)];
+    for (name, wanted) in known {
+        let takes = |entry: &&index::Entry| entry.name == name && entry.key_bytes == (8, 8);
+        let Some(entry) = index::all().into_iter().find(takes) else {
+            assert!(index::absent().iter().any(|(absent, _)| *absent == name), "{name}");
+            continue;
+        };
+        let (index, live) = weigh(|| fill(entry));
+        drop(index);
+        let per_key = live as f64 / KEYS as f64;
+        assert!(wanted.contains(&per_key), "{name}: {per_key} bytes per key");
+        let ((), left) = weigh(|| drop(fill(entry)));
+        assert!((left as f64) < 0.1 * KEYS as f64, "{name}: {left} bytes are left of an index that is gone");
+    }
+}
