@@ -117,6 +117,53 @@ fn a_missing_part_is_damage() {
     assert!(matches!(&error, Error::Damaged { path, .. } if path == &part), "{error}");
 }
 
+/// Appends a record to the log of a store that is closed, as a program with a mistake would: whole, with its checksum.
+fn append(folder: &Path, payload: &[u8]) {
+    let mut options = skein_log::LogOptions::new(vec![folder.join("log")]);
+    options.logs = 1;
+    let (log, _) = skein_log::Log::open(std::sync::Arc::new(OsStorage), options, None).unwrap();
+    let operation = log.enter(0).unwrap();
+    operation.append(operation.epoch(), |out| out.extend_from_slice(payload));
+    drop(operation);
+    log.close().unwrap();
+}
+
+/// Incident: a change to columns without the columns that it stands on named the data folder and byte 0; other records
+/// that cannot be applied named the last one of their batch. Consequence: nobody can look at the place.
+/// Fix: the record is looked for again, and named by file and offset.
+#[test]
+fn a_record_that_cannot_be_applied_is_named_by_file_and_offset() {
+    let merge = |key: &[u8], version: u64| {
+        let mut payload = vec![4, key.len() as u8, 0];
+        payload.extend_from_slice(&version.to_le_bytes());
+        payload.extend_from_slice(key);
+        payload.extend_from_slice(&[1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, b'a', b'1']);
+        payload
+    };
+    // Without any row, with one that is older, and onto a value.
+    for (key, version, words) in
+        [(&b"absent"[..], 5, "neither"), (b"k", 9, "neither"), (b"k", 2, "where there are none")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path(), Durability::Buffered);
+        store.put(b"k", b"a value").unwrap();
+        drop(store);
+        let payload = merge(key, version);
+        append(folder.path(), &payload);
+        // Others after it, which share its batch.
+        let mut other = vec![1, 1, 0];
+        other.extend_from_slice(&1u64.to_le_bytes());
+        other.extend_from_slice(b"zvalue");
+        append(folder.path(), &other);
+        let error = Store::open(folder.path(), options(Durability::Buffered)).unwrap_err();
+        let Error::Damaged { path, offset, what } = &error else { panic!("{error}") };
+        assert!(what.contains(words), "{error}");
+        let bytes = std::fs::read(path).unwrap();
+        // A record's head is 16 bytes.
+        assert!(bytes[*offset as usize + 16..].starts_with(&payload), "{error}");
+    }
+}
+
 #[test]
 fn a_newer_format_is_refused() {
     let folder = a_store();
