@@ -116,7 +116,7 @@ impl Store {
         })
     }
 
-    /// The rows within `bounds`, at most `limit`, in order. Not a snapshot; see [`Session::scan`].
+    /// The rows within `bounds`, at most `limit`, in order. Not a snapshot; see [`Session::scan`](crate::Session::scan).
     ///
     /// ```
     /// # use skein_store::*;
