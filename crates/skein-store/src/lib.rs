@@ -33,4 +33,4 @@ pub use options::{Durability, IndexKind, KEY_BYTES_MAX, Limits, StoreOptions, VA
 pub use row::{Columns, Row, RowRef, Rows};
 pub use session::{Change, Session, Ticket, Updated, Writer};
 pub use skein_index::{Direction, successor};
-pub use store::{CloseReport, Entry, RecoveryReport, Store, StoreStats};
+pub use store::{CloseReport, ColumnFound, Entry, RecoveryReport, Store, StoreStats};

@@ -44,15 +44,17 @@ fn columns_carry_over_and_the_last_one_takes_the_key_along() {
     at_every_level(|store| {
         assert_eq!(store.put_columns(b"k", &[(b"b", b"1"), (b"a", b"2")]).unwrap(), 2);
         assert_eq!(store.put_columns(b"k", &[(b"b", b"3"), (b"c", b"4")]).unwrap(), 1);
-        let some = |text: &[u8]| Some(text.to_vec());
-        assert_eq!(store.get_columns(b"k", None).unwrap(), [some(b"2"), some(b"3"), some(b"4")]);
-        assert_eq!(store.get_columns(b"k", Some(&[b"c", b"x"])).unwrap(), [some(b"4"), None]);
+        let found = |name: &[u8], value: &[u8]| (name.to_vec(), Some(value.to_vec()));
+        let all = [found(b"a", b"2"), found(b"b", b"3"), found(b"c", b"4")];
+        assert_eq!(store.get_columns(b"k", None).unwrap(), all);
+        let some = store.get_columns(b"k", Some(&[b"c", b"x"])).unwrap();
+        assert_eq!(some, [found(b"c", b"4"), (b"x".to_vec(), None)]);
         assert_eq!(store.remove_columns(b"k", &[b"a", b"x", b"b"]).unwrap(), 2);
         assert_eq!(store.remove_columns(b"k", &[b"x"]).unwrap(), 0);
         assert_eq!(store.get_entry(b"k").unwrap().version, 3);
         assert_eq!(store.remove_columns(b"k", &[b"c"]).unwrap(), 1);
         assert_eq!(store.get_entry(b"k"), None);
-        assert_eq!(store.get_columns(b"k", Some(&[b"c"])).unwrap(), [None]);
+        assert_eq!(store.get_columns(b"k", Some(&[b"c"])).unwrap(), [(b"c".to_vec(), None)]);
         assert_eq!(store.put_columns(b"k", &[]).unwrap(), 0);
         assert!(store.is_empty());
     });
@@ -163,7 +165,10 @@ fn batches_are_applied_in_their_order_or_not_at_all() {
         batch.put_columns("value", &[(b"now", b"columns")]);
         store.apply(&batch).unwrap();
         assert_eq!(store.get(b"a").unwrap().as_deref(), Some(&b"2"[..]));
-        assert_eq!(store.get_columns(b"value", None).unwrap(), [Some(b"columns".to_vec())]);
+        assert_eq!(
+            store.get_columns(b"value", None).unwrap(),
+            [(b"now".to_vec(), Some(b"columns".to_vec()))]
+        );
 
         let mut bad = Batch::new();
         bad.put("c", "1").put_columns("a", &[(b"x", b"y")]);
@@ -347,6 +352,66 @@ fn a_batch_that_makes_a_row_too_long_does_nothing() {
     batch.put_columns("h", &[(b"a", &[4; 80])]);
     store.apply(&batch).unwrap();
     assert_eq!(store.get_entry(b"h").unwrap().columns.len(), 2);
+}
+
+/// Integers as names: bytes of one width, in the order of the numbers, also beside names that are words, and in large rows.
+#[test]
+fn integers_are_names_of_columns() {
+    at_every_level(|store| {
+        for i in [300u32, 7, 70_000, 0, u32::MAX, 255, 256] {
+            store.put_columns(b"k", &[(&i.to_be_bytes(), i.to_string().as_bytes())]).unwrap();
+        }
+        store.put_columns(b"k", &[(b"a word", b"w"), (&[7], b"a small one")]).unwrap();
+        let numbers: Vec<u32> = store
+            .get_columns(b"k", None)
+            .unwrap()
+            .iter()
+            .filter(|(name, _)| name.len() == 4)
+            .map(|(_, value)| String::from_utf8(value.clone().unwrap()).unwrap().parse().unwrap())
+            .collect();
+        assert_eq!(numbers, [0, 7, 255, 256, 300, 70_000, u32::MAX]);
+        for i in 0..2000u32 {
+            store.put_columns(b"large", &[(&(i * 7 % 2000).to_be_bytes(), &i.to_be_bytes())]).unwrap();
+        }
+        let columns = store.get_columns(b"large", None).unwrap();
+        assert!(
+            columns
+                .iter()
+                .map(|(name, _)| name)
+                .eq(&(0..2000u32).map(|i| i.to_be_bytes().to_vec()).collect::<Vec<_>>())
+        );
+    });
+}
+
+/// Rows of all kinds, replaced and removed: their memory comes back, all of it.
+#[test]
+fn memory_of_rows_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    let (rows, index) = (store.stats().row_bytes, store.stats().index_bytes);
+    for round in 0..3u8 {
+        for i in 0..3000u32 {
+            let key = i.to_be_bytes();
+            match i % 3 {
+                0 => drop(store.put(&key, &vec![round; i as usize % 500]).unwrap()),
+                1 => drop(store.put_columns(&key, &[(b"a", &[round; 30]), (&[round], b"")]).unwrap()),
+                // One row that grows to many blocks.
+                _ => drop(store.put_columns(b"large", &[(&key, &[round; 100])]).unwrap()),
+            }
+        }
+        assert!(store.stats().row_bytes > rows + 300_000);
+        let end = [0xff; 8];
+        let all = (Included(&b""[..]), Excluded(&end[..]));
+        assert_eq!(store.remove_range(all).unwrap(), 2001, "round {round}");
+        // What readers may still have seen is freed a little later, by whoever comes.
+        let freed = (0..100_000u32).any(|_| {
+            store.put(b"x", b"").unwrap();
+            store.remove(b"x").unwrap();
+            store.stats().row_bytes <= rows + 64
+        });
+        assert!(freed, "round {round}: {} bytes of rows, {rows} at the start", store.stats().row_bytes);
+        assert!(store.stats().index_bytes <= index + 1024, "round {round}: {:?}", store.stats());
+    }
 }
 
 /// A limit that is lowered between two runs: what is there already stays readable and can go.

@@ -73,7 +73,7 @@ fn no_increment_is_lost() {
         }
     });
     assert_eq!(store.get(b"n").unwrap().as_deref(), Some(&b"10000"[..]));
-    assert_eq!(store.get_columns(b"h", None).unwrap(), [Some(b"20000".to_vec())]);
+    assert_eq!(store.get_columns(b"h", None).unwrap()[0].1, Some(b"20000".to_vec()));
     store.close().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     assert_eq!(store.get(b"n").unwrap().as_deref(), Some(&b"10000"[..]));

@@ -64,9 +64,9 @@
 pub use skein_index as index;
 pub use skein_log::storage;
 pub use skein_store::{
-    Batch, Change, CheckpointFound, CheckpointReport, CloseReport, Columns, Direction, Durability, Entry,
-    Error, IndexKind, Inspection, Limits, RecoveryReport, Result, Row, RowRef, Rows, Session, Store,
-    StoreOptions, StoreStats, Ticket, Updated, VALUE_BYTES_MAX, Writer, inspect,
+    Batch, Change, CheckpointFound, CheckpointReport, CloseReport, ColumnFound, Columns, Direction,
+    Durability, Entry, Error, IndexKind, Inspection, Limits, RecoveryReport, Result, Row, RowRef, Rows,
+    Session, Store, StoreOptions, StoreStats, Ticket, Updated, VALUE_BYTES_MAX, Writer, inspect,
 };
 
 pub mod client;

@@ -14,6 +14,7 @@ use std::time::Instant;
 use skein_log::Recovered;
 
 use crate::checkpoint::{load, manifest::Manifest};
+use crate::record::Record;
 use crate::store::{Inner, RecoveryReport};
 use crate::{Error, Result};
 
@@ -37,12 +38,17 @@ pub(crate) fn recover(
 
     let started = Instant::now();
     let replay = replay::Replay::new(inner, threads);
-    let replayed = recovered.replay(threads, begin, |thread, record| replay.take(thread, record.payload))?;
-    replay.finish().map_err(|key| Error::Damaged {
-        path: inner.folder.path.clone(),
-        offset: 0,
-        what: format!("the log changes columns of the key {key:?}, and what it changes is neither in it nor in a checkpoint"),
-    })?;
+    let replayed = recovered
+        .replay(threads, begin, |thread, record| replay.take(thread, record.payload))
+        .map_err(Error::from)
+        .and_then(|replayed| match replay.finish() {
+            Ok(()) => Ok(replayed),
+            Err(why) => Err(Error::damaged(&inner.folder.path, 0, why)),
+        });
+    let replayed = match replay.refused() {
+        Some(refused) => return Err(locate(recovered, begin, &refused)),
+        None => replayed?,
+    };
     report.log_records = replayed.records;
     report.log_bytes = replayed.bytes;
     report.replay_took = started.elapsed();
@@ -54,4 +60,22 @@ pub(crate) fn recover(
     report.voided_epochs.clone_from(&found.voided_epochs);
     report.keys = inner.index.len();
     Ok(report)
+}
+
+/// The error for a record that could not be applied, with its place: batches do not keep places, so it is looked for.
+fn locate(recovered: &Recovered, begin: u64, refused: &replay::Refused) -> Error {
+    let is_it = |record: &Record<'_>| record.key == refused.key && record.version == refused.version;
+    let found = recovered.replay(1, begin, |_, record| match Record::parse(record.payload) {
+        Some(record) if is_it(&record) => Err(refused.why.clone()),
+        _ => Ok(()),
+    });
+    match found {
+        Err(error) => error.into(),
+        Ok(_) => Error::Io {
+            doing: "find again in the logs the record of",
+            path: String::from_utf8_lossy(&refused.key).into_owned().into(),
+            cause: refused.why.clone(),
+            kind: std::io::ErrorKind::NotFound,
+        },
+    }
 }

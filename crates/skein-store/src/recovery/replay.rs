@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use skein_index::memory::CachePadded;
 use skein_index::{Change, Guard};
-use skein_sync::locks::lock;
+use skein_sync::locks::{into_inner, lock};
 
 use super::pending::Pending;
 use crate::record::{Effect, Merge, Record, row_of_tables};
@@ -20,11 +20,23 @@ const BATCH: usize = 64;
 /// A batch is applied early when its payloads are past this.
 const BATCH_BYTES: usize = 256 << 10;
 
+const NO_COLUMNS: &str = "the record changes columns where there are none";
+
+/// A record that cannot be applied.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) key: Vec<u8>,
+    pub(super) version: u64,
+    pub(super) why: String,
+}
+
 /// The state of a replay.
 pub(super) struct Replay<'s> {
     inner: &'s Inner,
     threads: Box<[CachePadded<Mutex<Batch>>]>,
     pending: Pending,
+    /// The first record that was refused; a batch finds it later than it was taken.
+    refused: Mutex<Option<Refused>>,
 }
 
 /// One thread's records that wait, and the keys it has put tombstones at.
@@ -38,7 +50,7 @@ struct Batch {
 impl<'s> Replay<'s> {
     pub(super) fn new(inner: &'s Inner, threads: usize) -> Self {
         let threads = (0..threads).map(|_| CachePadded::default()).collect();
-        Self { inner, threads, pending: Pending::default() }
+        Self { inner, threads, pending: Pending::default(), refused: Mutex::default() }
     }
 
     /// Takes a record that `thread` read.
@@ -68,11 +80,18 @@ impl<'s> Replay<'s> {
             std::hint::black_box(row.map(RowRef::version));
         });
         for record in &records {
-            self.apply_one(record, &mut batch.tombstones, &guard)?;
+            self.apply_one(record, &mut batch.tombstones, &guard).inspect_err(|why| {
+                self.refuse(record.key, record.version, why);
+            })?;
         }
         batch.payloads.clear();
         batch.ends.clear();
         Ok(())
+    }
+
+    fn refuse(&self, key: &[u8], version: u64, why: &str) {
+        let mut refused = lock(&self.refused);
+        refused.get_or_insert_with(|| Refused { key: key.to_vec(), version, why: why.to_owned() });
     }
 
     fn apply_one(
@@ -129,7 +148,7 @@ impl<'s> Replay<'s> {
                 Some(base) if base.version() >= version => return Ok(()),
                 Some(base) if base.version() + 1 == version => {
                     let row = merge.onto(&self.inner.rows, base).filter(|_| base.has_columns());
-                    let row = row.ok_or("the record changes columns where there are none")?;
+                    let row = row.ok_or(NO_COLUMNS)?;
                     if self.put_if_newer(key, version, row, guard)? {
                         return self.merge_what_waited(key, version, guard);
                     }
@@ -153,7 +172,10 @@ impl<'s> Replay<'s> {
                 return Ok(());
             };
             let row = Merge::of(&merge).onto(&self.inner.rows, base).filter(|_| base.has_columns());
-            let row = row.ok_or("the record changes columns where there are none")?;
+            let row = row.ok_or(NO_COLUMNS).inspect_err(|why| {
+                // Not the record at hand, which brought the row.
+                self.refuse(key, version, why);
+            })?;
             if !self.put_if_newer(key, version, row, guard)? {
                 return Ok(());
             }
@@ -161,8 +183,13 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
-    /// Applies what waits and clears the tombstones away; a key whose merge has nothing to stand on is the error.
-    pub(super) fn finish(self) -> Result<(), String> {
+    /// The record that was refused, if one was.
+    pub(super) fn refused(self) -> Option<Refused> {
+        into_inner(self.refused)
+    }
+
+    /// Applies what waits, and clears the tombstones away.
+    pub(super) fn finish(&self) -> Result<(), String> {
         for batch in &self.threads {
             self.apply(&mut lock(batch))?;
         }
@@ -170,7 +197,10 @@ impl<'s> Replay<'s> {
         let mut guard = index.collector().enter();
         for (key, version) in self.pending.drain() {
             if index.get(&key, &guard).is_none_or(|row| row.version() < version) {
-                return Err(String::from_utf8_lossy(&key).into_owned());
+                let why = "the record changes columns of its key, and what it changes is neither in the logs nor in \
+                           a checkpoint";
+                self.refuse(&key, version, why);
+                return Err(why.into());
             }
         }
         for batch in &self.threads {

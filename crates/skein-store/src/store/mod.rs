@@ -1,7 +1,8 @@
-//! The store: opening, waiting, checkpoints, statistics; the simple methods are in `simple`.
+//! The store: opening, waiting, checkpoints, statistics; the simple methods are in `read` and `write`.
 
 mod inner;
-mod simple;
+mod read;
+mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use skein_sync::locks::lock;
 use crate::checkpoint::{CheckpointReport, schedule::Scheduler};
 use crate::{Error, Result, Session, StoreOptions, Ticket};
 
-pub use simple::Entry;
+pub use read::{ColumnFound, Entry};
 
 /// A durable ordered map from keys to rows. Cloning is cheap and gives the same store; dropping the last
 /// clone closes it, as [`close`](Store::close) does (sessions are clones too).
@@ -33,7 +34,7 @@ pub use simple::Entry;
 /// store.close()?;
 ///
 /// let store = Store::open(folder.path(), StoreOptions::default())?;
-/// assert_eq!(store.get_columns(b"flock", Some(&[b"size"]))?, [Some(b"40".to_vec())]);
+/// assert_eq!(store.get_columns(b"flock", Some(&[b"size"]))?[0].1.as_deref(), Some(&b"40"[..]));
 /// # Ok(())
 /// # }
 /// ```
@@ -130,6 +131,15 @@ pub struct StoreStats {
 impl Store {
     /// Opens the store in the folder `path`, creating it if need be, and recovers what is there.
     ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// let options = StoreOptions { durability: Durability::Sync, ..StoreOptions::default() };
+    /// let store = Store::open(folder.path().join("geese"), options)?;
+    /// assert_eq!(store.recovery().keys, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// An option that cannot work, a folder that is a file or in use or another store's, a failed file operation,
     /// an unknown format, damage.
@@ -154,6 +164,20 @@ impl Store {
     }
 
     /// A session on the next log in turn. Sessions may share a log; as many sessions as logs share none.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let mut session = store.session();
+    /// let (written, ticket) = session.write(|writer| {
+    ///     writer.put(b"goose", b"grey")?;
+    ///     writer.put(b"swan", b"mute")
+    /// })?;
+    /// assert_eq!(written?.version, 1);
+    /// store.wait_durable(ticket)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn session(&self) -> Session {
         // Relaxed: a ticket.
         let lane = self.inner().next_lane.fetch_add(1, Ordering::Relaxed) % self.inner().log.logs();
@@ -213,6 +237,16 @@ impl Store {
     /// Makes everything written so far durable. At `None` nothing is written, and a
     /// [`checkpoint`](Self::checkpoint) does it.
     ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put(b"goose", b"grey")?;
+    /// store.flush()?;
+    /// assert!(store.durable_epoch() > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Writes are stopped, or the store is closed.
     pub fn flush(&self) -> Result<()> {
@@ -221,6 +255,18 @@ impl Store {
     }
 
     /// Writes a checkpoint now; waits for one that is being written, then writes another.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put(b"goose", b"grey")?;
+    /// assert_eq!(store.checkpoint()?.rows, 1);
+    /// drop(store);
+    /// let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// assert_eq!(store.recovery().checkpoint_rows, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// A failed file operation (the logs are kept then), writes are stopped, or the store is closed.
@@ -237,6 +283,17 @@ impl Store {
     }
 
     /// The store in numbers.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put(b"goose", b"grey")?;
+    /// let stats = store.stats();
+    /// assert_eq!(stats.keys, 1);
+    /// assert!(stats.row_bytes > 0 && stats.log_bytes > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stats(&self) -> StoreStats {
         let inner = self.inner();
         let (log, memory) = (inner.log.stats(), inner.index.memory());
@@ -262,6 +319,17 @@ impl Store {
 
     /// Ends all writing, makes everything durable (at `None` by a checkpoint) and lets the folder go. Reads through
     /// sessions and clones go on.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put(b"goose", b"grey")?;
+    /// store.close()?;
+    /// assert!(matches!(store.put(b"goose", b"bean"), Err(Error::Closed)));
+    /// assert_eq!(store.get(b"goose")?, Some(b"grey".to_vec()), "reads go on");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// The store was closed before, or what was written could not be made durable.

@@ -1,7 +1,8 @@
 //! What the tests share.
 #![allow(dead_code, reason = "each test program uses its part")]
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use skein_store::{Durability, Store, StoreOptions};
 
@@ -39,6 +40,20 @@ pub fn copy(from: &Path, to: &Path) {
             std::fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// All files below a folder, with their bytes.
+pub fn files(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(path).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(files(&entry.path()));
+        } else {
+            found.insert(entry.path(), std::fs::read(entry.path()).unwrap());
+        }
+    }
+    found
 }
 
 /// A small generator of numbers, the same ones for the same seed.

@@ -1,0 +1,165 @@
+//! The simple methods that read: owned answers, usable from any thread.
+
+use std::ops::{Bound, ControlFlow};
+
+use super::Store;
+use crate::index::Bounds;
+use crate::row::RowRef;
+use crate::{Direction, Error, Result};
+
+/// A key with what it holds, owned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The row's version.
+    pub version: u64,
+    /// The value, if the row has one and no columns.
+    pub value: Option<Vec<u8>>,
+    /// The columns by name; empty if the row has a value.
+    pub columns: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// A column's name, and its value if it is there.
+pub type ColumnFound = (Vec<u8>, Option<Vec<u8>>);
+
+impl Entry {
+    fn new(key: &[u8], row: RowRef<'_>) -> Self {
+        Self {
+            key: key.to_vec(),
+            version: row.version(),
+            value: row.value().map(<[u8]>::to_vec),
+            columns: row.columns().map(|(name, value)| (name.to_vec(), value.to_vec())).collect(),
+        }
+    }
+}
+
+impl Store {
+    /// The value of `key`.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put(b"goose", b"grey")?;
+    /// assert_eq!(store.get(b"goose")?, Some(b"grey".to_vec()));
+    /// assert_eq!(store.get(b"swan")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `WrongKind` if the key holds columns.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let index = &self.inner().index;
+        let guard = index.collector().enter();
+        let Some(row) = index.get(key, &guard) else { return Ok(None) };
+        match row.value() {
+            None => Err(Error::WrongKind { found: row.holds(), needed: "a value" }),
+            value => Ok(value.map(<[u8]>::to_vec)),
+        }
+    }
+
+    /// All that `key` holds, with its version.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put(b"goose", b"bean")?;
+    /// store.put(b"goose", b"grey")?;
+    /// let entry = store.get_entry(b"goose").expect("it was put");
+    /// assert_eq!((entry.version, entry.value.as_deref()), (2, Some(&b"grey"[..])));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get_entry(&self, key: &[u8]) -> Option<Entry> {
+        let index = &self.inner().index;
+        let guard = index.collector().enter();
+        index.get(key, &guard).map(|row| Entry::new(key, row))
+    }
+
+    /// Columns of `key` with their names: those that are named, in that order and `None` for one that is not there, or all
+    /// in the order of their names.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put_columns(b"flock", &[(b"size", b"40"), (b"leader", b"goose")])?;
+    /// let text = |bytes: &[u8]| bytes.to_vec();
+    /// assert_eq!(
+    ///     store.get_columns(b"flock", Some(&[b"size", b"place"]))?,
+    ///     [(text(b"size"), Some(text(b"40"))), (text(b"place"), None)]
+    /// );
+    /// // All of them, in the order of their names.
+    /// assert_eq!(store.get_columns(b"flock", None)?[0], (text(b"leader"), Some(text(b"goose"))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `WrongKind` if the key holds a value.
+    pub fn get_columns(&self, key: &[u8], names: Option<&[&[u8]]>) -> Result<Vec<ColumnFound>> {
+        let index = &self.inner().index;
+        let guard = index.collector().enter();
+        let row = index.get(key, &guard);
+        if let Some(row) = row.filter(|row| !row.has_columns()) {
+            return Err(Error::WrongKind { found: row.holds(), needed: "columns" });
+        }
+        Ok(match (names, row) {
+            (None, None) => Vec::new(),
+            (None, Some(row)) => {
+                row.columns().map(|(name, value)| (name.to_vec(), Some(value.to_vec()))).collect()
+            }
+            (Some(names), row) => {
+                let value = |name| row.and_then(|row| row.column(name)).map(<[u8]>::to_vec);
+                names.iter().map(|name| (name.to_vec(), value(name))).collect()
+            }
+        })
+    }
+
+    /// The rows within `bounds`, at most `limit`, in order. Not a snapshot; see [`Session::scan`](crate::Session::scan).
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// use std::ops::Bound::{Excluded, Unbounded};
+    ///
+    /// for key in ["bean goose", "grey goose", "swan"] {
+    ///     store.put(key.as_bytes(), b"")?;
+    /// }
+    /// let after = store.range((Excluded(&b"bean goose"[..]), Unbounded), Direction::Forward, 10);
+    /// assert_eq!(after.iter().map(|entry| &entry.key[..]).collect::<Vec<_>>(), [&b"grey goose"[..], b"swan"]);
+    /// let last = store.range((Unbounded, Unbounded), Direction::Backward, 1);
+    /// assert_eq!(last[0].key, b"swan");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn range(&self, bounds: Bounds<'_>, direction: Direction, limit: usize) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        if limit > 0 {
+            self.inner().index.scan(bounds, direction, |key, row| {
+                entries.push(Entry::new(key, row));
+                if entries.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+        }
+        entries
+    }
+
+    /// The rows whose keys start with `prefix`, at most `limit`, in order.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// for key in ["goose:bean", "goose:grey", "swan:mute"] {
+    ///     store.put(key.as_bytes(), b"")?;
+    /// }
+    /// let geese = store.prefix(b"goose:", Direction::Backward, 10);
+    /// assert_eq!(geese.iter().map(|entry| &entry.key[..]).collect::<Vec<_>>(), [&b"goose:grey"[..], b"goose:bean"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prefix(&self, prefix: &[u8], direction: Direction, limit: usize) -> Vec<Entry> {
+        let end = skein_index::successor(prefix);
+        let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.range((Bound::Included(prefix), end), direction, limit)
+    }
+}

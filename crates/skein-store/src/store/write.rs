@@ -1,0 +1,243 @@
+//! The simple methods that write, usable from any thread; at `Sync` one returns when it is durable.
+
+use super::Store;
+use crate::index::Bounds;
+use crate::row::table::Column;
+use crate::{Batch, Durability, Result, Session, Ticket, Writer};
+
+impl Store {
+    /// The log of the calling thread.
+    fn own_lane(&self) -> usize {
+        use std::cell::Cell;
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        // Not the façade's atomics: a ticket shared by all stores of the process, and no part of any protocol.
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        thread_local! { static NUMBER: Cell<Option<usize>> = const { Cell::new(None) } }
+        let number = NUMBER.get().unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
+        NUMBER.set(Some(number));
+        number % self.inner().log.logs()
+    }
+
+    /// A session of the calling thread's log, for one call.
+    fn own_session(&self) -> Session {
+        Session::new(self.clone(), self.own_lane())
+    }
+
+    /// At `Sync`, waits until the ticket's writes are durable.
+    fn acknowledge(&self, ticket: Ticket) -> Result<()> {
+        if self.durability() == Durability::Sync { self.wait_durable(ticket) } else { Ok(()) }
+    }
+
+    fn write<R>(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<R>) -> Result<R> {
+        let mut writer = Writer::enter(self.inner(), self.own_lane())?;
+        let answer = write(&mut writer);
+        let ticket = writer.finish()?;
+        let answer = answer?;
+        self.acknowledge(ticket)?;
+        Ok(answer)
+    }
+
+    /// Sets `key` to `value`, whatever it held; returns the new version.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// assert_eq!(store.put(b"goose", b"bean")?, 1);
+    /// assert_eq!(store.put(b"goose", b"grey")?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Key or value over its limit, memory over the budget; closed or stopped.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<u64> {
+        self.write(|writer| Ok(writer.put(key, value)?.version))
+    }
+
+    /// Sets `key` to `value` if it is absent; returns whether it did.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// assert!(store.put_if_absent(b"goose", b"grey")?);
+    /// assert!(!store.put_if_absent(b"goose", b"bean")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
+    pub fn put_if_absent(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.write(|writer| Ok(writer.put_if_absent(key, value)?.changed))
+    }
+
+    /// Sets columns of `key`, atomically; the others carry over. Returns how many names are new.
+    ///
+    /// A name is any bytes, and columns lie in the order of these. An integer is a name by its bytes, too: take all of one
+    /// width, the greatest byte first (`to_be_bytes`), and they lie in the order of the numbers. Through a server, names are what
+    /// the client sends.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// assert_eq!(store.put_columns(b"flock", &[(b"size", b"40"), (b"leader", b"goose")])?, 2);
+    /// // Nobody sees the new size with the old leader.
+    /// assert_eq!(store.put_columns(b"flock", &[(b"size", b"41"), (b"leader", b"gander")])?, 0);
+    ///
+    /// // Small integers as names: all as wide, the greatest byte first, so that they come back in order.
+    /// store.put_columns(b"counts", &[(&7u32.to_be_bytes(), b"seven"), (&300u32.to_be_bytes(), b"three hundred")])?;
+    /// let seven = store.get_columns(b"counts", Some(&[&7u32.to_be_bytes()]))?;
+    /// assert_eq!(seven[0].1.as_deref(), Some(&b"seven"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put), and `WrongKind` if the key holds a value.
+    pub fn put_columns(&self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
+        self.write(|writer| writer.put_columns(key, columns))
+    }
+
+    /// Removes columns of `key`, atomically, and the key with the last one. Returns how many were there.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put_columns(b"flock", &[(b"size", b"40"), (b"leader", b"goose")])?;
+    /// assert_eq!(store.remove_columns(b"flock", &[b"leader", b"place"])?, 1);
+    /// assert_eq!(store.remove_columns(b"flock", &[b"size"])?, 1);
+    /// assert!(store.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `WrongKind` if the key holds a value; closed or stopped.
+    pub fn remove_columns(&self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
+        self.write(|writer| writer.remove_columns(key, names))
+    }
+
+    /// Removes `key`; returns whether it was there.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put(b"goose", b"grey")?;
+    /// assert!(store.remove(b"goose")?);
+    /// assert!(!store.remove(b"goose")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The key is over its limit; closed or stopped.
+    pub fn remove(&self, key: &[u8]) -> Result<bool> {
+        self.write(|writer| Ok(writer.remove(key)?.existed))
+    }
+
+    /// Sets `key` to `value` if its version is `version` (0: if it is absent). Returns the new version, or in `Err`
+    /// the present one.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let version = store.put(b"goose", b"grey")?;
+    /// assert_eq!(store.compare_and_swap(b"goose", version, b"bean")?, Ok(version + 1));
+    /// assert_eq!(store.compare_and_swap(b"goose", version, b"too late")?, Err(version + 1));
+    /// assert_eq!(store.compare_and_swap(b"swan", 0, b"the first")?, Ok(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
+    pub fn compare_and_swap(
+        &self,
+        key: &[u8],
+        version: u64,
+        value: &[u8],
+    ) -> Result<std::result::Result<u64, u64>> {
+        self.write(|writer| writer.compare_and_swap(key, version, value))
+    }
+
+    /// Sets `key` to `value` if it holds `expected` (`None`: if it is absent); returns whether it did.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// assert!(store.compare_value_and_swap(b"goose", None, b"grey")?);
+    /// assert!(store.compare_value_and_swap(b"goose", Some(b"grey"), b"bean")?);
+    /// assert!(!store.compare_value_and_swap(b"goose", Some(b"grey"), b"too late")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `WrongKind` if the key holds columns, and those of [`put`](Self::put).
+    pub fn compare_value_and_swap(&self, key: &[u8], expected: Option<&[u8]>, value: &[u8]) -> Result<bool> {
+        self.write(|writer| Ok(writer.compare_value_and_swap(key, expected, value)?.changed))
+    }
+
+    /// Adds to a decimal integer; an absent key counts as 0. Returns the sum.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// assert_eq!(store.increment(b"geese", 40)?, 40);
+    /// assert_eq!(store.increment(b"geese", -3)?, 37);
+    /// assert_eq!(store.get(b"geese")?, Some(b"37".to_vec()));
+    /// assert!(matches!(store.increment(b"geese", i64::MAX), Err(Error::Overflow { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `WrongKind`, `NotAnInteger`, `Overflow`, and those of [`put`](Self::put).
+    pub fn increment(&self, key: &[u8], by: i64) -> Result<i64> {
+        self.write(|writer| writer.increment(key, by))
+    }
+
+    /// Does all writes of a batch together, or none.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let mut batch = Batch::new();
+    /// batch.put("goose", "grey").put_columns("flock", &[(b"leader", b"goose")]).remove("swan");
+    /// store.apply(&batch)?;
+    /// assert_eq!(store.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Session::apply`].
+    pub fn apply(&self, batch: &Batch) -> Result<()> {
+        let ticket = self.own_session().apply(batch)?;
+        self.acknowledge(ticket)
+    }
+
+    /// Removes all keys within `bounds`; returns how many. Not atomic: others may see part of it.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// use std::ops::Bound::{Excluded, Included};
+    ///
+    /// for key in ["a", "b", "c"] {
+    ///     store.put(key.as_bytes(), b"")?;
+    /// }
+    /// assert_eq!(store.remove_range((Included(&b"a"[..]), Excluded(&b"c"[..])))?, 2);
+    /// assert!(store.get(b"c")?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Closed or stopped; part of the keys may be gone then.
+    pub fn remove_range(&self, bounds: Bounds<'_>) -> Result<usize> {
+        let (removed, ticket) = self.own_session().remove_range(bounds)?;
+        self.acknowledge(ticket)?;
+        Ok(removed)
+    }
+}
