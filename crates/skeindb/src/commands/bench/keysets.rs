@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 /// Show the key sets; with a name, what that one's keys are like.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A key set to describe, for instance az1, intkey(1000) or file:keys.txt.
+    /// A key set to describe, for instance `az1`, `intkey(1000)` or `file:keys.txt`.
     name: Option<String>,
     /// How many of its keys to look at.
     #[arg(long, default_value_t = 1_000_000)]
