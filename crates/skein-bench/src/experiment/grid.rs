@@ -83,9 +83,9 @@ pub struct Grid<'a> {
     pub takes: fn(&Entry) -> bool,
 }
 
-/// Bytes per key that the worst contender is expected to take, beside the key: boxed keys in half-full nodes, with their
-/// allocator's rounding.
-const BYTES_PER_KEY: u64 = 128;
+/// Bytes per key that the worst contender is expected to take, beside the key: a hash table with views of its keys while it
+/// doubles, and those keys in blocks of their own.
+const BYTES_PER_KEY: u64 = 192;
 
 /// Memory that a grid needs at most, at its greatest point: the key set, the operations with their keys, and one index.
 pub fn memory(points: &[Point], loops: usize, operations: usize) -> Result<u64> {

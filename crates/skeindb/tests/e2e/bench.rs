@@ -41,7 +41,7 @@ fn every_experiment_on_indexes_runs_and_says_what_it_found() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines = results(folder.path());
-    let of_kind = |kind: &str| lines.iter().filter(move |line| line["kind"] == kind);
+    let of_kind = |kind: &'static str| lines.iter().filter(move |line| line["kind"] == kind);
     assert_eq!(of_kind("run").count(), names.len());
     assert_eq!(of_kind("verdict").count(), names.len());
     for name in names {
