@@ -21,6 +21,7 @@ mod plan;
 mod progress;
 mod scratch;
 mod server;
+pub mod setting;
 mod skew;
 mod store;
 
@@ -31,6 +32,7 @@ use crate::{Error, Result};
 pub use bench::{Bench, run};
 pub use findings::{Findings, Judgement};
 pub use plan::{Plan, Size};
+pub use setting::Settings;
 
 /// One figure, table or comparison.
 #[derive(Debug)]
