@@ -22,6 +22,7 @@ mod plan;
 mod progress;
 mod scratch;
 mod server;
+pub mod setting;
 mod skew;
 mod store;
 
@@ -32,6 +33,7 @@ use crate::{Error, Result};
 pub use bench::{Bench, run};
 pub use findings::{Findings, Judgement};
 pub use plan::{Plan, Size};
+pub use setting::Settings;
 
 /// One figure, table or comparison.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::setting::{Setting, Settings};
 use crate::sys::Clock;
 
 /// How large a run is.
@@ -49,6 +50,8 @@ pub struct Plan {
     pub only: Vec<String>,
     /// Contenders to leave out.
     pub without: Vec<String>,
+    /// Numbers that the user set.
+    pub settings: Settings,
     /// What times loops on one thread.
     pub clock: Clock,
     /// Where stores put their folders.
@@ -63,6 +66,11 @@ impl Plan {
     /// How many keys: what the user said, or what the size says.
     pub fn keys_or(&self, by_size: [usize; 4]) -> usize {
         self.count.unwrap_or_else(|| self.size.pick(by_size))
+    }
+
+    /// A number: what the user set, or the experiment's own.
+    pub fn setting(&self, setting: &Setting, own: usize) -> usize {
+        self.settings.get(setting).unwrap_or(own)
     }
 
     /// Which key sets: what the user said, or the experiment's own.

@@ -176,6 +176,12 @@ fn what_makes_no_sense_is_refused() {
         2,
         &["nobody", "skein-masstree"],
     );
+    assert_refused(
+        &tiny(folder.path(), &["server"], &["--set", "geese=7"]),
+        2,
+        &["geese", "connections (connections of the client)"],
+    );
+    assert_refused(&tiny(folder.path(), &["lookup"], &["--set", "batch=7"]), 2, &["a setting of store"]);
     assert_refused(&tiny(folder.path(), &["lookup"], &["--keys", "rand-9"]), 1, &["rand-9", "rand-8"]);
     assert_refused(
         &tiny(folder.path(), &["lookup"], &["--keys", "file:/nowhere/keys"]),

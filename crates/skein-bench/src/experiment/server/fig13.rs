@@ -10,6 +10,7 @@ use super::target::{self, Target, Wanted, measure};
 use super::{cpu, rate};
 use crate::Result;
 use crate::experiment::findings::Place;
+use crate::experiment::setting::{PIPELINE, REQUESTS};
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::keyset::{self, KeySet};
 use crate::result::At;
@@ -17,7 +18,9 @@ use crate::rival::server::{COLUMNS, OURS};
 use crate::workload::requests::{Ask, Asking, MYCSB, uniform};
 
 /// Requests in a pipeline: a batch.
-const PIPELINE: usize = 16;
+fn pipeline(plan: &Plan) -> usize {
+    plan.setting(&PIPELINE, 16)
+}
 
 /// A range takes as long as many requests for one row.
 const RANGES_ONE_IN: usize = 10;
@@ -33,7 +36,8 @@ fn count(plan: &Plan) -> usize {
 }
 
 fn requests(plan: &Plan) -> usize {
-    plan.size.pick([200_000, 1_000_000, 2_000_000, 20_000_000]).min(4 * count(plan))
+    let own = plan.size.pick([200_000, 1_000_000, 2_000_000, 20_000_000]).min(4 * count(plan));
+    plan.setting(&REQUESTS, own)
 }
 
 /// The key sets: of the uniform workloads and of MYCSB.
@@ -77,7 +81,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     for name in ["MongoDB", "VoltDB"] {
         bench.findings.absent(name, "not offered as a package by Debian".to_owned());
     }
-    bench.set("pipeline", PIPELINE);
+    bench.set("pipeline", pipeline(&bench.plan));
     let [uniform, mycsb] = sets(&bench.plan);
     run_uniform(bench, &set(bench, &uniform)?)?;
     run_mycsb(bench, &set(bench, &mycsb)?)
@@ -133,8 +137,9 @@ fn turn(
 ) -> Result<()> {
     bench.step(&format!("round {}, {name}", round + 1));
     let at = At::name("workload", name);
+    let pipeline = pipeline(&bench.plan);
     for target in targets.iter_mut().filter(|target| able(target)) {
-        measure(bench, target, name, asked, PIPELINE, (RATE, CPU), &at)?;
+        measure(bench, target, name, asked, pipeline, (RATE, CPU), &at)?;
     }
     Ok(())
 }
@@ -150,22 +155,20 @@ fn describe(bench: &mut Bench, what: &str, set: &KeySet) {
     }
 }
 
-/// That ours is ahead where the paper's was; of Redis its better way to have columns counts.
+/// That ours is ahead where the paper's was, by what a core of the server could answer: one client thread is often the limit of
+/// the requests per second. Of Redis its better way to have columns counts.
 fn judge(findings: &Findings) -> Judgement {
     let ratios = |others: &[&str], workloads: &[&str]| -> Vec<(String, f64)> {
         let ratio = |workload: &str| {
-            let rates =
-                others.iter().filter_map(|other| findings.median(RATE.measure, other, Some(workload)));
-            let best = rates.max_by(f64::total_cmp)?;
-            Some((workload.to_owned(), findings.median(RATE.measure, OURS, Some(workload))? / best))
+            let cpu = |name: &&str| findings.median(CPU.measure, name, Some(workload));
+            let best = others.iter().filter_map(cpu).min_by(f64::total_cmp)?;
+            Some((workload.to_owned(), best / cpu(&OURS)?))
         };
         workloads.iter().filter_map(|workload| ratio(workload)).collect()
     };
     let redis = ratios(&["redis", "redis-hash"], &["get", "put", "MYCSB-A", "MYCSB-B", "MYCSB-C"]);
-    let memcached = ratios(&["memcached"], &["get", "put", "MYCSB-C"]);
-    Judgement::at_least(1.0, "ours / Redis", &redis).and(Judgement::at_least(
-        1.0,
-        "ours / memcached",
-        &memcached,
-    ))
+    // Its puts are batched here and were not in the paper, so they show nothing.
+    let memcached = ratios(&["memcached"], &["get", "MYCSB-C"]);
+    Judgement::at_least(1.0, "requests per CPU time of the server, ours / Redis", &redis)
+        .and(Judgement::at_least(1.0, "ours / memcached", &memcached))
 }

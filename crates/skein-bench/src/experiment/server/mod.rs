@@ -19,20 +19,25 @@ mod tests;
 use linkme::distributed_slice;
 
 use super::findings::Place;
+use super::setting::{PIPELINE, REQUESTS, VALUE_BYTES};
 use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::Result;
 use crate::keyset::Keys;
 use crate::result::{At, Better};
 use crate::rival::server::OURS;
-use crate::workload::requests::{Ask, uniform};
+use crate::workload::requests::{Ask, Asking, uniform};
 use table::{Shape, Table};
 use target::{Target, Wanted, measure};
 
 /// Bytes of a value.
-const VALUE_BYTES: usize = 64;
+fn value_bytes(plan: &Plan) -> usize {
+    plan.setting(&VALUE_BYTES, 64)
+}
 
-/// Pipeline depths. Deeper ones get so many times the requests.
-const PIPELINES: [(usize, usize); 2] = [(1, 1), (16, 4)];
+/// Pipeline depths.
+fn pipelines(plan: &Plan) -> Vec<usize> {
+    plan.settings.get(&PIPELINE).map_or(vec![1, 16], |depth| vec![depth])
+}
 
 const KINDS: [(Ask, &str, &str); 3] =
     [(Ask::Get, "GET", "GET, CPU"), (Ask::Put, "SET", "SET, CPU"), (Ask::Ping, "PING", "PING, CPU")];
@@ -51,9 +56,10 @@ fn count(plan: &Plan) -> usize {
     plan.keys_or([100_000, 500_000, 1_000_000, 20_000_000])
 }
 
-/// Requests of a loop at pipeline 1.
-fn requests(plan: &Plan) -> usize {
-    plan.size.pick([20_000, 100_000, 200_000, 500_000]).min(4 * count(plan))
+/// Requests of a loop: in deep pipelines they go so much faster that a loop has four times as many.
+fn requests(plan: &Plan, pipeline: usize) -> usize {
+    let shallow = plan.size.pick([20_000, 100_000, 200_000, 500_000]).min(4 * count(plan));
+    plan.setting(&REQUESTS, if pipeline < 8 { shallow } else { 4 * shallow })
 }
 
 /// Bytes of a key, with what the client notes about it.
@@ -68,10 +74,11 @@ static SERVER: Experiment = Experiment {
     claim: "beside Redis without a log, ours at buffered answers GET and SET at least as fast at pipeline 1 and twice as fast at 16, and takes CPU time accordingly",
     memory: |plan| {
         let keys = count(plan) as u64;
-        let most_asked = PIPELINES.map(|(_, times)| times).into_iter().max().unwrap_or(1) * requests(plan);
-        Ok(keys * (KEY_BYTES + 3 * target::row_bytes(16, VALUE_BYTES as u64)) + 8 * most_asked as u64)
+        let asked = size_of::<Asking>()
+            * pipelines(plan).iter().map(|&depth| requests(plan, depth)).max().unwrap_or(0);
+        Ok(keys * (KEY_BYTES + 3 * target::row_bytes(16, value_bytes(plan) as u64)) + asked as u64)
     },
-    steps: |plan| plan.rounds * PIPELINES.len() * KINDS.len() + 1,
+    steps: |plan| plan.rounds * pipelines(plan).len() * KINDS.len() + 1,
     run,
     judge,
 };
@@ -80,18 +87,18 @@ fn run(bench: &mut Bench) -> Result<()> {
     let mut keys = Keys::default();
     (0..count(&bench.plan)).for_each(|n| keys.push(format!("key:{n:012}").as_bytes()));
     bench.set("keys", keys.len());
-    bench.set("value bytes", VALUE_BYTES);
+    bench.set("value bytes", value_bytes(&bench.plan));
     let wanted = Wanted { takes: |can| can.values, noop: true, logs: false };
-    let table = Table::new(&keys, Shape::Values(VALUE_BYTES));
+    let table = Table::new(&keys, Shape::Values(value_bytes(&bench.plan)));
     // The folder outlives the servers.
     let scratch = bench.scratch()?;
     let mut targets = target::start(bench, &scratch, &wanted, &table)?;
     for round in 0..bench.plan.rounds {
-        for (pipeline, times) in PIPELINES {
+        for pipeline in pipelines(&bench.plan) {
             for (number, (ask, name, cpu_name)) in KINDS.into_iter().enumerate() {
                 bench.step(&format!("round {}, {name} at pipeline {pipeline}", round + 1));
                 let seed = bench.plan.seed.wrapping_add((round * KINDS.len() + number) as u64);
-                let asked = uniform(ask, keys.len(), times * requests(&bench.plan), seed);
+                let asked = uniform(ask, keys.len(), requests(&bench.plan, pipeline), seed);
                 for target in targets.iter_mut().filter(|target| able(target, ask)) {
                     #[allow(clippy::cast_precision_loss)] // A few.
                     let at = At::number("pipeline", pipeline as f64);

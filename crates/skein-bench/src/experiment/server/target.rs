@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use super::table::Table;
-use crate::experiment::Bench;
 use crate::experiment::findings::Place;
 use crate::experiment::scratch::Scratch;
+use crate::experiment::setting::CONNECTIONS;
+use crate::experiment::{Bench, Plan};
 use crate::result::At;
 use crate::rival::server::{
     self, Can, Client, Dialect, Entry, NOOP, Noop, Process, RESP_VALUES, Running, Start, free_address,
@@ -15,8 +16,10 @@ use crate::sys::pinned;
 use crate::workload::requests::{Ask, Asking};
 use crate::{Error, Result};
 
-/// Connections of the client (what redis-benchmark has).
-const LANES: usize = 50;
+/// Connections of the client.
+fn lanes(plan: &Plan) -> usize {
+    plan.setting(&CONNECTIONS, 50)
+}
 
 /// The core of the servers, and that of the client.
 const SERVER_CORE: usize = 0;
@@ -66,14 +69,16 @@ pub fn start<'a>(
     wanted: &Wanted,
     table: &Table<'a>,
 ) -> Result<Vec<Target<'a>>> {
-    bench.set("connections", LANES);
+    bench.set("connections", lanes(&bench.plan));
     if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
         bench.findings.note("there is one core, so client and servers share it".to_owned());
     }
     bench.step("starting and loading the servers");
     let mut targets = Vec::new();
     for entry in server::all() {
+        let named = bench.plan.only.iter().any(|name| name == entry.name);
         if bench.plan.wants(entry.name)
+            && (named || !entry.if_named)
             && (wanted.takes)(entry.can)
             && let Some(mut target) = start_one(bench, scratch, wanted, entry, table)?
         {
@@ -85,7 +90,7 @@ pub fn start<'a>(
         bench.findings.contender(NOOP, server::NOOP_ABOUT);
         let server: Box<dyn Running> = Box::new(Noop::start(SERVER_CORE)?);
         let can = Can { values: true, ping: true, read_columns: false, write_column: false, ranges: false };
-        targets.push(Target::new(NOOP, can, server, &RESP_VALUES, table, true)?);
+        targets.push(Target::new(NOOP, can, server, &RESP_VALUES, table, lanes(&bench.plan))?);
     }
     if targets.is_empty() {
         let names: Vec<_> = server::all().into_iter().map(|entry| entry.name).chain([NOOP]).collect();
@@ -115,7 +120,7 @@ fn start_one<'a>(
     };
     let process = pinned(SERVER_CORE, || Process::start(entry, &program, &start))??;
     bench.findings.contender(entry.name, &about(entry, &program, &start));
-    Target::new(entry.name, entry.can, Box::new(process), entry.dialect, table, false).map(Some)
+    Target::new(entry.name, entry.can, Box::new(process), entry.dialect, table, lanes(&bench.plan)).map(Some)
 }
 
 /// A server's version and arguments.
@@ -133,10 +138,10 @@ impl<'a> Target<'a> {
         server: Box<dyn Running>,
         dialect: &'static dyn Dialect,
         table: &Table<'a>,
-        alike: bool,
+        lanes: usize,
     ) -> Result<Self> {
-        let client = Client::connect(name, dialect, server.address(), LANES)?;
-        Ok(Self { name, can, client, server, dialect, table: table.clone(), alike })
+        let client = Client::connect(name, dialect, server.address(), lanes)?;
+        Ok(Self { name, can, client, server, dialect, table: table.clone(), alike: name == NOOP })
     }
 
     /// Puts all keys there.

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::super::{bench, named};
 use super::table::{Order, Shape, Table};
-use crate::experiment::{Plan, Size};
+use crate::experiment::{Plan, Settings, Size};
 use crate::keyset;
 use crate::result::{Cell, Line, Machine, Sink, read};
 use crate::rival::server::{COLUMNS, Columns, NOOP, Request};
@@ -92,6 +92,7 @@ fn tiny(only: &str) -> (Vec<Line>, crate::Result<()>) {
         keys: Vec::new(),
         only: vec![only.to_owned()],
         without: Vec::new(),
+        settings: Settings::parse(&["connections=7".to_owned()], &["server"]).expect("a good setting"),
         clock: Clock::Wall,
         folder: servers.clone(),
         seed: 7,

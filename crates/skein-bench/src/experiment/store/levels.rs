@@ -6,7 +6,7 @@ use linkme::distributed_slice;
 use skein_store::Durability;
 
 use super::own::{check, checkpoint_rate, failed, load, open, puts_during_checkpoint, puts_for};
-use super::{VALUE_BYTES, memory, rate};
+use super::{batch, memory, rate, rows};
 use crate::Result;
 use crate::experiment::findings::Place;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
@@ -53,7 +53,7 @@ static LEVELS_EXPERIMENT: Experiment = Experiment {
     title: "puts of one thread at none, buffered and sync, and during a checkpoint",
     source: "this project's aims; during a checkpoint: Masstree (EuroSys 2012), section 5",
     claim: "buffered keeps at least 70 % of the rate of puts at none, and a putting thread at least 72 % of its rate during a checkpoint",
-    memory: |plan| Ok(memory(count(plan)) + (8 * PUT_ROWS) as u64),
+    memory: |plan| Ok(memory(plan, count(plan)) + (8 * PUT_ROWS) as u64),
     steps: |plan| plan.rounds * LEVELS.len(),
     run,
     judge: |findings| {
@@ -75,8 +75,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     bench
         .findings
         .contender(OURS, "skein_store::Store, one putting thread; no checkpoint but those asked for");
-    let rows = Rows::new(count(&bench.plan), VALUE_BYTES, bench.plan.seed);
-    bench.set("rows", format!("{} of 8 random key bytes and {VALUE_BYTES} value bytes", rows.len()));
+    let rows = rows(bench, count(&bench.plan));
     bench.set("window", format!("{} ms", window(&bench.plan).as_millis()));
     let order = put_order(&rows);
     let scratch = bench.scratch()?;
@@ -85,7 +84,7 @@ fn run(bench: &mut Bench) -> Result<()> {
         for (durability, name) in LEVELS {
             bench.step(&format!("round {}, {name}", round + 1));
             let store = open(&scratch.fresh("store")?, durability)?;
-            load(&store, &rows)?;
+            load(&store, &rows, batch(&bench.plan))?;
             let alone = puts_for(&store, &rows, &order, window(&bench.plan))?;
             bench.add(PUT, OURS, Some(&At::name("durability", name)), alone)?;
             match durability {

@@ -20,6 +20,7 @@ use hdrhistogram::Histogram;
 use linkme::distributed_slice;
 
 use super::findings::Place;
+use super::setting::{BATCH, GETS, SYNC_PUTS, VALUE_BYTES};
 use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan, latency};
 use crate::result::Better;
 use crate::rival::store::{self, Contender, Entry, Level, OURS, Outcome, Rows, Setup};
@@ -27,10 +28,14 @@ use crate::sys::pinned;
 use crate::{Error, Result};
 
 /// Bytes of a value.
-const VALUE_BYTES: usize = 100;
+fn value_bytes(plan: &Plan) -> usize {
+    plan.setting(&VALUE_BYTES, 100)
+}
 
 /// Rows in a batch.
-const BATCH: usize = 1000;
+fn batch(plan: &Plan) -> usize {
+    plan.setting(&BATCH, 1000)
+}
 
 const LOAD: Place<'_> = rate("load");
 const GET: Place<'_> = rate("get");
@@ -47,16 +52,24 @@ fn count(plan: &Plan) -> usize {
 }
 
 fn gets(plan: &Plan) -> usize {
-    count(plan).min(1_000_000)
+    plan.setting(&GETS, count(plan).min(1_000_000))
 }
 
 fn sync_puts(plan: &Plan) -> usize {
-    plan.size.pick([100, 300, 500, 1000])
+    plan.setting(&SYNC_PUTS, plan.size.pick([100, 300, 500, 1000]))
+}
+
+/// The rows that a run is about.
+fn rows(bench: &mut Bench, count: usize) -> Rows {
+    let value_bytes = value_bytes(&bench.plan);
+    bench.set("rows", format!("{count} of 8 random key bytes and {value_bytes} value bytes"));
+    bench.set("batch", batch(&bench.plan));
+    Rows::new(count, value_bytes, bench.plan.seed)
 }
 
 /// Memory that a store takes at most: rows with their index, and a cache that holds as much again.
-fn memory(rows: usize) -> u64 {
-    rows as u64 * (3 * (VALUE_BYTES as u64 + 8) + 100)
+fn memory(plan: &Plan, rows: usize) -> u64 {
+    rows as u64 * (3 * (value_bytes(plan) as u64 + 8) + 100)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -66,7 +79,7 @@ static STORE: Experiment = Experiment {
     title: "load, reads and durable puts of embedded stores",
     source: "this project's aims",
     claim: "ours loads at 3 times the rate of the best other store and reads at 2 times, and the median of a durable put is at most 1.3 times the best",
-    memory: |plan| Ok(memory(count(plan)) + 8 * gets(plan) as u64),
+    memory: |plan| Ok(memory(plan, count(plan)) + 8 * gets(plan) as u64),
     steps: |plan| plan.rounds * store::all().len(),
     run,
     judge,
@@ -74,9 +87,7 @@ static STORE: Experiment = Experiment {
 
 fn run(bench: &mut Bench) -> Result<()> {
     let entries = contenders(bench)?;
-    let rows = Rows::new(count(&bench.plan), VALUE_BYTES, bench.plan.seed);
-    bench.set("rows", format!("{} of 8 random key bytes and {VALUE_BYTES} value bytes", rows.len()));
-    bench.set("batch", BATCH);
+    let rows = rows(bench, count(&bench.plan));
     bench.set("gets", gets(&bench.plan));
     bench.set("durable puts", sync_puts(&bench.plan));
     let scratch = bench.scratch()?;
@@ -119,7 +130,7 @@ struct Turn<'a> {
 impl Turn<'_> {
     fn measure(&self, bench: &mut Bench, latencies: &mut Histogram<u64>) -> Result<()> {
         let mut store = self.open(Level::Relaxed)?;
-        let loaded = self.load(store.as_mut())?;
+        let loaded = self.load(batch(&bench.plan), store.as_mut())?;
         bench.add(LOAD, self.entry.name, None, loaded)?;
         let read = self.get(bench, store.as_mut())?;
         bench.add(GET, self.entry.name, None, read)?;
@@ -146,11 +157,11 @@ impl Turn<'_> {
         self.named((self.entry.open)(&setup))
     }
 
-    fn load(&self, store: &mut dyn Contender) -> Result<f64> {
+    fn load(&self, batch: usize, store: &mut dyn Contender) -> Result<f64> {
         let start = Instant::now();
-        for first in (0..self.rows.len()).step_by(BATCH) {
-            let batch = first..(first + BATCH).min(self.rows.len());
-            self.named(store.put_batch(self.rows, batch))?;
+        for first in (0..self.rows.len()).step_by(batch) {
+            let numbers = first..(first + batch).min(self.rows.len());
+            self.named(store.put_batch(self.rows, numbers))?;
         }
         self.named(store.force())?;
         Ok(krows_per_s(self.rows.len(), start))

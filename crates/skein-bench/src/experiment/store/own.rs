@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use skein_store::{CheckpointReport, Durability, RowRef, Session, Store, StoreOptions};
 
-use super::{BATCH, krows_per_s, wrong};
+use super::{krows_per_s, wrong};
 use crate::rival::store::{OURS, Rows};
 use crate::{Error, Result};
 
@@ -31,11 +31,11 @@ pub fn open(folder: &Path, durability: Durability) -> Result<Store> {
 }
 
 /// Loads all rows, with as many writers as logs, so that the logs are of one size, as a server's are.
-pub fn load(store: &Store, rows: &Rows) -> Result<()> {
+pub fn load(store: &Store, rows: &Rows, batch: usize) -> Result<()> {
     let writers = store.options().logs.max(1);
     let write = |number: usize, session: &mut Session| -> skein_store::Result<()> {
-        for first in (number * BATCH..rows.len()).step_by(writers * BATCH) {
-            let numbers = first..(first + BATCH).min(rows.len());
+        for first in (number * batch..rows.len()).step_by(writers * batch) {
+            let numbers = first..(first + batch).min(rows.len());
             let (done, _) = session.write(|writer| {
                 numbers.into_iter().try_for_each(|n| writer.put(&rows.key(n), &rows.value(n)).map(drop))
             })?;

@@ -9,7 +9,7 @@ use skein_store::{Durability, Store};
 
 use super::levels::{DURING_SHARE, judge_during, put_order, share, window};
 use super::own::{check, checkpoint_rate, failed, load, open, puts_during_checkpoint, puts_for};
-use super::{VALUE_BYTES, krows_per_s, memory, rate};
+use super::{batch, krows_per_s, memory, rate, rows};
 use crate::Result;
 use crate::experiment::findings::Place;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
@@ -34,7 +34,7 @@ static SEC5: Experiment = Experiment {
     title: "checkpoint, and recovery from a checkpoint and from logs",
     source: "Masstree (EuroSys 2012), section 5",
     claim: "a checkpoint of 140 million pairs takes 58 s on 16 cores and recovery from it 38 s (151,000 and 230,000 rows per second and core); beside a checkpoint, puts keep 72 % of their rate",
-    memory: |plan| Ok(memory(count(plan))),
+    memory: |plan| Ok(memory(plan, count(plan))),
     steps: |plan| 3 * plan.rounds,
     run,
     judge,
@@ -42,8 +42,7 @@ static SEC5: Experiment = Experiment {
 
 fn run(bench: &mut Bench) -> Result<()> {
     bench.findings.contender(OURS, "skein_store::Store at buffered, options as they come");
-    let rows = Rows::new(count(&bench.plan), VALUE_BYTES, bench.plan.seed);
-    bench.set("rows", format!("{} of 8 random key bytes and {VALUE_BYTES} value bytes", rows.len()));
+    let rows = rows(bench, count(&bench.plan));
     let scratch = bench.scratch()?;
     for round in 0..bench.plan.rounds {
         measure(bench, &rows, &scratch.fresh("store")?, round + 1)?;
@@ -55,7 +54,7 @@ fn run(bench: &mut Bench) -> Result<()> {
 fn measure(bench: &mut Bench, rows: &Rows, folder: &Path, round: usize) -> Result<()> {
     bench.step(&format!("round {round}, load"));
     let store = open(folder, Durability::Buffered)?;
-    load(&store, rows)?;
+    load(&store, rows, batch(&bench.plan))?;
     store.close().map_err(failed)?;
     drop(store);
 

@@ -1,7 +1,7 @@
 use super::super::{bench, named};
 use super::levels::DURING_SHARE;
 use super::*;
-use crate::experiment::Size;
+use crate::experiment::{Settings, Size};
 use crate::result::{Answer, Line, Machine, Sink, read};
 use crate::sys::Clock;
 
@@ -16,6 +16,7 @@ fn tiny(name: &str) -> Vec<Line> {
         keys: Vec::new(),
         only: vec![OURS.to_owned()],
         without: Vec::new(),
+        settings: Settings::default(),
         clock: Clock::Wall,
         folder: stores.clone(),
         seed: 7,
@@ -78,10 +79,10 @@ fn recovery_finds_every_row() {
 
 #[test]
 fn a_store_that_forgets_ends_the_run() {
-    let rows = Rows::new(100, VALUE_BYTES, 1);
+    let rows = Rows::new(100, 20, 1);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = own::open(folder.path(), skein_store::Durability::None).expect("it opens");
-    own::load(&store, &rows).expect("it loads");
+    own::load(&store, &rows, 7).expect("it loads");
     own::check(&store, &rows, "load").expect("all rows are there");
     store.remove(&rows.key(5)).expect("removed");
     let error = own::check(&store, &rows, "load").expect_err("a row is gone").to_string();

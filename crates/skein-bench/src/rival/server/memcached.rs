@@ -13,6 +13,7 @@ const BESIDE: u64 = 200;
 static ENTRY: Entry = Entry {
     name: "memcached",
     rank: 20,
+    if_named: false,
     program: || on_path("memcached"),
     missing: "memcached is not installed; Debian's package memcached has it",
     options,
@@ -26,7 +27,7 @@ static ENTRY: Entry = Entry {
             .map(|&option| option.to_owned())
             .collect()
     },
-    rows: "rows as one value",
+    rows: "rows as one value; gets of a pipeline as one of many keys",
     dialect: &MEMCACHED,
     can: Can { values: true, ping: false, read_columns: true, write_column: false, ranges: false },
 };

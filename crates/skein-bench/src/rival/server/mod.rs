@@ -70,6 +70,8 @@ pub struct Entry {
     pub name: &'static str,
     /// Where it stands in reports and whose turn it is: ours first.
     pub rank: u32,
+    /// Whether it takes part only if it is named.
+    pub if_named: bool,
     /// Finds the program.
     pub program: fn() -> Option<PathBuf>,
     /// What brings the program in, if it is not there.

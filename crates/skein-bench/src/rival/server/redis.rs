@@ -11,6 +11,7 @@ const MISSING: &str = "redis-server is not installed; Debian's package redis-ser
 static REDIS: Entry = Entry {
     name: "redis",
     rank: 10,
+    if_named: false,
     program: || on_path("redis-server"),
     missing: MISSING,
     options,
@@ -25,6 +26,7 @@ static REDIS: Entry = Entry {
 static REDIS_HASH: Entry = Entry {
     name: "redis-hash",
     rank: 11,
+    if_named: false,
     program: || on_path("redis-server"),
     missing: MISSING,
     options,

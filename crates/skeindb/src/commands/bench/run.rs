@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use skein_bench::experiment::{self, Experiment, Plan, Size};
+use skein_bench::experiment::{self, Experiment, Plan, Settings, Size};
 use skein_bench::result::{Machine, Sink};
 use skein_bench::sys::Clock;
 use skein_bench::{machine, probe, report, rival};
@@ -38,6 +38,9 @@ pub struct Args {
     /// Contenders to leave out.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     without: Vec<String>,
+    /// A number of an experiment, such as value-bytes=1000; may be given more than once.
+    #[arg(long, value_name = "NAME=N")]
+    set: Vec<String>,
     /// The clock of loops on one thread: `cpu` leaves out moments when other programs had the core.
     #[arg(long, value_enum, default_value = "wall")]
     clock: Clock,
@@ -63,9 +66,9 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let experiments = args.names.iter().map(|name| experiment::named(name));
     let experiments: Vec<&Experiment> = experiments.collect::<Result<_, _>>().map_err(super::failure)?;
     check_names(args)?;
+    let plan = plan(args)?;
     let mut sink = Sink::append(&args.out).map_err(super::failure)?;
     let machine = look_at_machine(args)?;
-    let plan = plan(args);
     let quiet = args.quiet || !std::io::stderr().is_terminal();
     let mut failures = Vec::new();
     let mut runs = Vec::new();
@@ -99,19 +102,21 @@ fn check_names(args: &Args) -> Result<(), Failure> {
     )))
 }
 
-fn plan(args: &Args) -> Plan {
-    Plan {
+fn plan(args: &Args) -> Result<Plan, Failure> {
+    let names: Vec<&str> = args.names.iter().map(String::as_str).collect();
+    Ok(Plan {
         size: args.size,
         rounds: args.rounds as usize,
         count: args.count.map(|count| count as usize),
         keys: args.keys.clone(),
         only: args.only.clone(),
         without: args.without.clone(),
+        settings: Settings::parse(&args.set, &names).map_err(super::failure)?,
         clock: args.clock,
         folder: args.dir.clone().unwrap_or_else(std::env::temp_dir),
         seed: args.seed,
         command: command_line(),
-    }
+    })
 }
 
 /// What was typed, as far as it can be repeated: the program by its name alone.

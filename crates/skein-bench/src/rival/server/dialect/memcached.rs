@@ -1,4 +1,5 @@
-//! memcached's text protocol. A row is one value, all columns one after the other.
+//! memcached's text protocol. A row is one value, all columns one after the other. Gets that follow one another go as one get of
+//! many keys, as its client libraries batch them.
 
 use super::{Dialect, Request, push};
 
@@ -23,15 +24,26 @@ impl Dialect for Memcached {
     }
 }
 
+/// What ends the reply to a get, and to nothing else.
+const END: &[u8] = b"END\r\n";
+
 fn get(key: &[u8], value: &[u8], out: &mut Vec<u8>, expected: &mut Vec<u8>) {
-    out.extend_from_slice(b"get ");
+    if expected.ends_with(END) {
+        // The last request was a get as well: this key joins it.
+        out.truncate(out.len() - b"\r\n".len());
+        expected.truncate(expected.len() - END.len());
+        out.push(b' ');
+    } else {
+        out.extend_from_slice(b"get ");
+    }
     out.extend_from_slice(key);
     out.extend_from_slice(b"\r\n");
     expected.extend_from_slice(b"VALUE ");
     expected.extend_from_slice(key);
     push(expected, format_args!(" 0 {}\r\n", value.len()));
     expected.extend_from_slice(value);
-    expected.extend_from_slice(b"\r\nEND\r\n");
+    expected.extend_from_slice(b"\r\n");
+    expected.extend_from_slice(END);
 }
 
 fn set(key: &[u8], value: &[u8], out: &mut Vec<u8>, expected: &mut Vec<u8>) {

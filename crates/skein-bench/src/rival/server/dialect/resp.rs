@@ -25,7 +25,11 @@ enum Rows {
 
 /// A bulk string.
 fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
-    push(out, format_args!("${}\r\n", bytes.len()));
+    match bytes.len() {
+        // The client's own time counts, and short words are the most common.
+        len @ 0..10 => out.extend_from_slice(&[b'$', b'0' + len as u8, b'\r', b'\n']),
+        len => push(out, format_args!("${len}\r\n")),
+    }
     out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");
 }

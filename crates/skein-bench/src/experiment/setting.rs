@@ -1,0 +1,153 @@
+//! Numbers of an experiment that a user may set, beside what all experiments have: `--set value-bytes=1000`.
+
+use std::collections::BTreeMap;
+
+use crate::{Error, Result};
+
+/// A number that a user may set.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// The experiments that have it.
+    pub experiments: &'static [&'static str],
+    /// The least that it may be.
+    pub least: usize,
+    /// The most.
+    pub most: usize,
+}
+
+/// Bytes of a value.
+pub const VALUE_BYTES: Setting = Setting {
+    name: "value-bytes",
+    about: "bytes of a value",
+    experiments: &["store", "store-levels", "masstree-sec5", "server"],
+    least: 8,
+    most: 1 << 20,
+};
+
+/// Rows in a batch.
+pub const BATCH: Setting = Setting {
+    name: "batch",
+    about: "rows in a batch of a load",
+    experiments: &["store", "store-levels", "masstree-sec5"],
+    least: 1,
+    most: 1 << 20,
+};
+
+/// Random reads.
+pub const GETS: Setting =
+    Setting { name: "gets", about: "random reads", experiments: &["store"], least: 1, most: 1 << 30 };
+
+/// Durable puts.
+pub const SYNC_PUTS: Setting =
+    Setting { name: "sync-puts", about: "durable puts", experiments: &["store"], least: 1, most: 1 << 30 };
+
+/// Connections of the client.
+pub const CONNECTIONS: Setting = Setting {
+    name: "connections",
+    about: "connections of the client",
+    experiments: &["server", "masstree-fig13"],
+    least: 1,
+    most: 1000,
+};
+
+/// Requests in a pipeline.
+pub const PIPELINE: Setting = Setting {
+    name: "pipeline",
+    about: "requests in a pipeline",
+    experiments: &["server", "masstree-fig13"],
+    least: 1,
+    most: 1000,
+};
+
+/// Requests of a loop.
+pub const REQUESTS: Setting = Setting {
+    name: "requests",
+    about: "requests of a loop",
+    experiments: &["server", "masstree-fig13"],
+    least: 1,
+    most: 1 << 30,
+};
+
+/// All of them.
+pub const ALL: [&Setting; 7] = [&VALUE_BYTES, &BATCH, &GETS, &SYNC_PUTS, &CONNECTIONS, &PIPELINE, &REQUESTS];
+
+/// What a user has set, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings(BTreeMap<&'static str, usize>);
+
+impl Settings {
+    /// Of texts such as `value-bytes=1000`, for these experiments.
+    ///
+    /// # Errors
+    /// If there is no such setting, if none of the experiments has it, or if the number is out of its range.
+    pub fn parse(texts: &[String], experiments: &[&str]) -> Result<Self> {
+        let mut settings = BTreeMap::new();
+        for text in texts {
+            let (setting, number) = parse(text)?;
+            if !setting.experiments.iter().any(|name| experiments.contains(name)) {
+                return Err(Error::Input(format!(
+                    "'{}' is a setting of {}, and none of these is to be run",
+                    setting.name,
+                    setting.experiments.join(", ")
+                )));
+            }
+            settings.insert(setting.name, number);
+        }
+        Ok(Self(settings))
+    }
+
+    /// What was set, if it was.
+    pub fn get(&self, setting: &Setting) -> Option<usize> {
+        self.0.get(setting.name).copied()
+    }
+}
+
+fn parse(text: &str) -> Result<(&'static Setting, usize)> {
+    let name = text.split_once('=').map_or(text, |(name, _)| name);
+    let Some(setting) = ALL.into_iter().find(|setting| setting.name == name) else {
+        let known: Vec<_> =
+            ALL.iter().map(|setting| format!("{} ({})", setting.name, setting.about)).collect();
+        return Err(Error::Input(format!("there is no setting '{name}'; there are: {}", known.join(", "))));
+    };
+    let number = text.split_once('=').and_then(|(_, number)| number.parse().ok());
+    match number {
+        Some(number) if (setting.least..=setting.most).contains(&number) => Ok((setting, number)),
+        _ => Err(Error::Input(format!(
+            "'{text}' is no setting: write {name}=N, with N from {} to {}",
+            setting.least, setting.most
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Settings> {
+        Settings::parse(&[text.to_owned()], &["server"])
+    }
+
+    #[test]
+    fn what_is_set_is_found() {
+        let settings = parsed("connections=7").expect("a good setting");
+        assert_eq!((settings.get(&CONNECTIONS), settings.get(&PIPELINE)), (Some(7), None));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (text, part) in [
+            ("geese=7", "value-bytes (bytes of a value)"),
+            ("batch=7", "a setting of store"),
+            ("connections", "write connections=N"),
+            ("connections=0", "from 1 to 1000"),
+            ("connections=many", "from 1 to 1000"),
+        ] {
+            let error = parsed(text).expect_err("refused").to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
