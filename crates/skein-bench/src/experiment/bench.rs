@@ -170,8 +170,7 @@ fn check_memory(experiment: &Experiment, plan: &Plan) -> Result<()> {
     #[allow(clippy::cast_precision_loss)] // Shown rounded.
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     Err(Error::Input(format!(
-        "{} needs about {:.1} GiB of memory at this size, and {:.1} GiB are available; {}",
-        experiment.name,
+        "it needs about {:.1} GiB of memory at this size, and {:.1} GiB are available; {}",
         gib(needed),
         gib(available),
         what_fits(experiment, plan, available)

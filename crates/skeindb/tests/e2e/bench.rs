@@ -189,7 +189,7 @@ fn what_makes_no_sense_is_refused() {
         &["/nowhere/keys"],
     );
     let huge = ["bench", "run", "lookup", "--count", "40000000000", "--no-probe", "--out", missing];
-    assert_refused(&run(huge), 1, &["40000000000"]);
+    assert_refused(&run(huge), 1, &["lookup", "GiB", "would fit"]);
     let large = ["bench", "run", "lookup", "--count", "2000000000", "--no-probe", "--out", missing];
     assert_refused(&run(large), 1, &["GiB", "would fit"]);
     assert_refused(&run(["bench", "report", "/nowhere/results.jsonl"]), 1, &["/nowhere/results.jsonl"]);
