@@ -140,7 +140,8 @@ fn results_become_a_page_and_are_compared() {
 fn a_users_own_keys_are_a_key_set() {
     let folder = tempfile::tempdir().unwrap();
     let keys = folder.path().join("keys.txt");
-    fs::write(&keys, (0..2_000).map(|n| format!("user/{}/mail\n", n * 7)).collect::<String>()).unwrap();
+    let lines: Vec<String> = (0..2_000).map(|n| format!("user/{}/mail", n * 7)).collect();
+    fs::write(&keys, lines.join("\n")).unwrap();
     let set = format!("file:{}", keys.display());
     let output = tiny(folder.path(), &["lookup"], &["--keys", &set, "--only", "skein-masstree"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
