@@ -28,8 +28,8 @@ const CLIENT_CORE: usize = 1;
 /// Requests in a pipeline while loading.
 const LOAD_PIPELINE: usize = 64;
 
-/// Bytes that a server takes for a row at most, as measured on the hungriest of them, with the allocator's slack and a growing
-/// table's.
+/// Bytes that a server is assumed to take for a row: its key and value, and room for an index entry, headers and a table that is
+/// growing. An estimate that was not measured.
 pub const fn row_bytes(key: u64, value: u64) -> u64 {
     key + value + 160
 }
