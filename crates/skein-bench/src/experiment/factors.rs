@@ -2,7 +2,8 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Loop, over_key_sets, reads};
+use super::grid::{self, Grid, over_key_sets};
+use super::loops::{Loop, reads};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::workload::lookup;
 use crate::workload::run::Style;

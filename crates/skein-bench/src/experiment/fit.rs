@@ -66,7 +66,8 @@ fn both(a: Limits, b: Limits) -> Limits {
     (a.0.max(b.0), a.1.min(b.1))
 }
 
-fn in_words((least, most): Limits) -> String {
+/// Lengths as a reader sees them.
+pub fn in_words((least, most): Limits) -> String {
     match most {
         usize::MAX => format!("{least} bytes and more"),
         most if most == least => format!("{most} bytes"),
@@ -97,17 +98,17 @@ impl Lengths {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::keyset::Keys;
     use crate::rival::index::{self, Can};
 
-    /// A contender that takes keys of these lengths.
-    fn taking(name: &'static str, rank: u32, key_bytes: Limits) -> Entry {
+    /// A contender that takes keys of these lengths, and can nothing but insert and look up.
+    pub fn taking(name: &'static str, rank: u32, key_bytes: Limits) -> Entry {
         Entry {
             name,
             about: "",
-            can: Can::default(),
+            can: Can::NOTHING,
             key_bytes,
             scan_key_bytes: (0, usize::MAX),
             rank,
@@ -118,7 +119,7 @@ mod tests {
     }
 
     /// 990 keys of 8 bytes, then so many of 9; every tenth is absent.
-    fn set(of_nine: usize) -> KeySet {
+    pub fn set(of_nine: usize) -> KeySet {
         let all: Keys =
             (0..990).map(|_| &b"12345678"[..]).chain((0..of_nine).map(|_| &b"123456789"[..])).collect();
         let part =

@@ -8,18 +8,22 @@
 //!           run the loops, in order        ──► a measure each
 //! ```
 //!
-//! A few keys that a contender does not take are left out for all (`fit.rs`). Loops that change the index come after those that only read; each of them gets an index of its own.
+//! A few keys that a contender does not take are left out for all (`fit.rs`); a loop that a contender cannot do is
+//! left out for it alone (`partakers.rs`). Both are noted. Loops that change the index come after those that only read; each of them
+//! gets an index of its own.
 
 use super::Bench;
 use super::findings::Place;
 use super::fit;
 use super::latency;
+use super::loops::{Counts, Loop};
+use super::partakers::{note_left_out, why_not};
 use crate::counting::weigh;
 use crate::keyset::{self, KeySet};
 use crate::result::{At, Better};
-use crate::rival::index::{self, Can, Entry, Running};
+use crate::rival::index::{self, Entry, Running};
 use crate::sys::{Clock, pinned};
-use crate::workload::run::{How, Outcome, Style};
+use crate::workload::run::{How, Outcome};
 use crate::workload::{Asked, Script, Share};
 use crate::{Error, Result};
 
@@ -34,36 +38,6 @@ pub struct Point {
     pub absent: usize,
     /// Where it stands.
     pub at: Option<At>,
-}
-
-/// One loop.
-#[derive(Debug, Clone, Copy)]
-pub struct Loop {
-    /// The name of its measure.
-    pub measure: &'static str,
-    /// What it needs.
-    pub needs: Can,
-    /// Whether it changes the index.
-    pub changes: bool,
-    /// What is counted.
-    pub counts: Counts,
-    /// From one operation to the next.
-    pub style: Style,
-    /// Threads.
-    pub threads: usize,
-    /// Makes a thread's operations: so many, by this seed.
-    pub script: fn(&Asked<'_>, usize, u64, Share) -> Script,
-}
-
-/// What a loop's figure counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counts {
-    /// Operations per second.
-    Operations,
-    /// Keys read per second.
-    KeysRead,
-    /// Operations per second and thread.
-    OperationsPerThread,
 }
 
 /// A grid.
@@ -160,6 +134,7 @@ fn measure_point(
         }
         fit::takes_keys(entry, set)
     });
+    note_left_out(&mut bench.findings, grid.loops, &entries, set);
     for round in 0..bench.plan.rounds {
         for entry in &entries {
             bench.step(&format!("{}: round {}, {}", set.name, round + 1, entry.name));
@@ -197,7 +172,7 @@ impl Turn<'_> {
         }
         let mut spoilt = false;
         for (each, scripts) in self.grid.loops.iter().zip(scripts) {
-            if !able(self.entry, each, self.set) {
+            if why_not(self.entry, each, self.set).is_some() {
                 continue;
             }
             if spoilt {
@@ -232,24 +207,12 @@ impl Turn<'_> {
     }
 }
 
-/// Whether a contender can do a loop on these keys.
-fn able(entry: &Entry, each: &Loop, set: &KeySet) -> bool {
-    let (can, needs) = (entry.can, each.needs);
-    let scans = needs.scan || needs.scan_back;
-    (can.batches || !needs.batches)
-        && (can.scan || !needs.scan)
-        && (can.scan_back || !needs.scan_back)
-        && (can.remove || !needs.remove)
-        && (entry.threads || each.threads == 1)
-        && (!scans || set.within(entry.scan_key_bytes))
-}
-
 fn run_loop(bench: &Bench, index: &dyn Running, each: &Loop, scripts: &[Script]) -> Result<Vec<Outcome>> {
     let clock = bench.plan.clock;
     match (scripts, index.threads()) {
         ([one], _) => Ok(vec![pinned(0, || index.run(one, How { clock, style: each.style }))?]),
         (many, Some(threads)) => threads.run_together(many, How { clock: Clock::Wall, style: each.style }),
-        (_, None) => unreachable!("`able` asks for a contender that takes threads"),
+        (_, None) => unreachable!("`why_not` asks for a contender that takes threads"),
     }
 }
 
@@ -315,51 +278,4 @@ fn weigh_index(bench: &mut Bench, point: &Point, set: &KeySet, entry: &Entry) ->
 pub fn over_key_sets(names: Vec<String>, count: usize, absent: usize) -> Vec<Point> {
     let at = |name: &str| Some(At::name("key set", name));
     names.into_iter().map(|name| Point { at: at(&name), keys: name, count, absent }).collect()
-}
-
-/// A loop that reads on one thread.
-pub const fn reads(
-    measure: &'static str,
-    style: Style,
-    script: fn(&Asked<'_>, usize, u64, Share) -> Script,
-) -> Loop {
-    let needs =
-        Can { batches: matches!(style, Style::Batches(_)), scan: false, scan_back: false, remove: false };
-    Loop { measure, needs, changes: false, counts: Counts::Operations, style, threads: 1, script }
-}
-
-/// A loop that scans on one thread.
-pub const fn scans(
-    measure: &'static str,
-    back: bool,
-    script: fn(&Asked<'_>, usize, u64, Share) -> Script,
-) -> Loop {
-    let needs = Can { batches: false, scan: !back, scan_back: back, remove: false };
-    Loop {
-        measure,
-        needs,
-        changes: false,
-        counts: Counts::KeysRead,
-        style: Style::Independent,
-        threads: 1,
-        script,
-    }
-}
-
-/// A loop that changes the index, on one thread.
-pub const fn changes(
-    measure: &'static str,
-    removes: bool,
-    script: fn(&Asked<'_>, usize, u64, Share) -> Script,
-) -> Loop {
-    let needs = Can { batches: false, scan: false, scan_back: false, remove: removes };
-    Loop {
-        measure,
-        needs,
-        changes: true,
-        counts: Counts::Operations,
-        style: Style::Independent,
-        threads: 1,
-        script,
-    }
 }

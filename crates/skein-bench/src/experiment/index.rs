@@ -2,7 +2,8 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Counts, Grid, Loop, Point, changes, contenders, over_key_sets, reads, scans};
+use super::grid::{self, Grid, Point, contenders, over_key_sets};
+use super::loops::{Counts, Loop, changes, reads, scans};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::result::At;
 use crate::rival::index::Can;
@@ -104,7 +105,8 @@ const SCANS: [Loop; 6] = [
     }),
     scans("lower bound, 15 % hits", false, |asked, count, seed, share| {
         lookup::lower_bounds(asked, count, 0.15, seed, share)
-    }),
+    })
+    .starting_anywhere(),
     scans("scan of 1", false, |asked, count, seed, share| {
         scan::scans(asked, count / 4, 1, false, seed, share)
     }),
@@ -138,7 +140,7 @@ macro_rules! letter {
     ($place:literal, $measure:literal, $popularity:ident) => {
         Loop {
             measure: $measure,
-            needs: Can { batches: false, scan: $place == 4, scan_back: false, remove: false },
+            needs: Can { scan: $place == 4, ..Can::NOTHING },
             changes: true,
             counts: Counts::Operations,
             style: Style::Timed,

@@ -2,7 +2,8 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Counts, Grid, Loop, Point, reads};
+use super::grid::{self, Grid, Point};
+use super::loops::{Counts, Loop, reads};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::result::At;
 use crate::workload::lookup;

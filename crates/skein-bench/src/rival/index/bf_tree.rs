@@ -27,7 +27,7 @@ struct Tree<const MOST: usize>(BfTree);
 impl<const MOST: usize> Contender for Tree<MOST> {
     const NAME: &'static str = "bf-tree";
     const ABOUT: &'static str = "bf-tree 0.5, memory backend, read_record_cache(false), read_promotion_rate(100), a buffer of 64 bytes per expected key or more, at least 32 MiB; keys of 1 to 960 bytes; it does not say whether a removed key was there, so removes look first";
-    const CAN: Can = Can { batches: false, scan: true, scan_back: false, remove: true };
+    const CAN: Can = Can { scan: true, lower_bound: true, remove: true, ..Can::NOTHING };
     const KEY_BYTES: (usize, usize) = (1, MOST);
     type Pin<'a> = ();
 

@@ -115,7 +115,7 @@ const fn name(huge: bool, integers: bool) -> &'static str {
 impl<const HUGE_PAGES: bool, const BY_INTEGERS: bool> Contender for BinaryTree<HUGE_PAGES, BY_INTEGERS> {
     const NAME: &'static str = name(HUGE_PAGES, BY_INTEGERS);
     const ABOUT: &'static str = "lock-free, unbalanced, keys in the nodes; nodes from our arena";
-    const CAN: Can = Can { batches: false, scan: false, scan_back: false, remove: false };
+    const CAN: Can = Can::NOTHING;
     type Pin<'a> = ();
 
     fn new(_expected: usize) -> Self {

@@ -17,7 +17,7 @@ static LOCKED: Entry = Entry::shared::<Locked>(101);
 
 type Map = BTreeMap<Box<[u8]>, u64>;
 
-const CAN: Can = Can { batches: false, scan: true, scan_back: true, remove: true };
+const CAN: Can = Can { scan: true, scan_back: true, lower_bound: true, remove: true, ..Can::NOTHING };
 
 fn upward(map: &Map, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
     let bounds = (Bound::Included(from), Bound::Unbounded);

@@ -22,7 +22,7 @@ thread_local! {
 impl Contender for Congee {
     const NAME: &'static str = "congee";
     const ABOUT: &'static str = "congee 0.4, U64Congee<usize>; keys of 8 bytes only, scans upward only";
-    const CAN: Can = Can { batches: false, scan: true, scan_back: false, remove: true };
+    const CAN: Can = Can { scan: true, lower_bound: true, remove: true, ..Can::NOTHING };
     const KEY_BYTES: (usize, usize) = (8, 8);
     type Pin<'a> = Guard;
 

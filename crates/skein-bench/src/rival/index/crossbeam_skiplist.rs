@@ -17,7 +17,7 @@ struct SkipList<K: Kind>(SkipMap<K::Owned, u64>);
 impl<K: Kind> Contender for SkipList<K> {
     const NAME: &'static str = "crossbeam-skiplist";
     const ABOUT: &'static str = "crossbeam-skiplist 0.1, SkipMap<u64, u64> where keys have 8 bytes, SkipMap<Box<[u8]>, u64> otherwise";
-    const CAN: Can = Can { batches: false, scan: true, scan_back: true, remove: true };
+    const CAN: Can = Can { scan: true, scan_back: true, lower_bound: true, remove: true, ..Can::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = ();
 

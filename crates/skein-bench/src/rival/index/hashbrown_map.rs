@@ -19,7 +19,7 @@ struct Hashbrown<K: Kind>(RefCell<HashMap<K::Owned, u64>>);
 impl<K: Kind> Contender for Hashbrown<K> {
     const NAME: &'static str = "hashbrown";
     const ABOUT: &'static str = "hashbrown 0.17, unordered, one thread; HashMap<u64, u64> where keys have 8 bytes, HashMap<Box<[u8]>, u64> otherwise, its own hash (foldhash)";
-    const CAN: Can = Can { batches: false, scan: false, scan_back: false, remove: true };
+    const CAN: Can = Can { remove: true, ..Can::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = ();
 

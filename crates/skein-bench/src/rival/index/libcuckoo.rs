@@ -26,7 +26,7 @@ unsafe impl Concurrent for Libcuckoo {}
 impl Class for Libcuckoo {
     const NAME: &'static str = "libcuckoo";
     const ABOUT: &'static str = "libcuckoo (as installed, -O3), unordered; cuckoohash_map<uint64_t, uint64_t> under MurmurHash3's final mix where keys have 8 bytes, cuckoohash_map<string, uint64_t> under std::hash otherwise, asked by string_view; starts with room for 2^18 keys, as it comes; glibc's malloc";
-    const CAN: Can = Can { batches: false, scan: false, scan_back: false, remove: true };
+    const CAN: Can = Can { remove: true, ..Can::NOTHING };
 
     fn words() -> &'static Functions {
         &skein_libcuckoo_words

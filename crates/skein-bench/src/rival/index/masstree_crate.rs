@@ -18,7 +18,7 @@ struct MasstreeCrate(MassTree15Inline<u64>);
 impl Contender for MasstreeCrate {
     const NAME: &'static str = "masstree-crate";
     const ABOUT: &'static str = "masstree 0.9, MassTree15Inline<u64>; scans on keys of 8 bytes only (wrong on longer ones, and on shorter ones that end in zero bytes)";
-    const CAN: Can = Can { batches: false, scan: true, scan_back: false, remove: true };
+    const CAN: Can = Can { scan: true, lower_bound: true, remove: true, ..Can::NOTHING };
     /// It panics on longer keys.
     const KEY_BYTES: (usize, usize) = (0, masstree::MAX_KEY_LENGTH);
     const SCAN_KEY_BYTES: (usize, usize) = (8, 8);

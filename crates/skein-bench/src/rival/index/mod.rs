@@ -58,8 +58,16 @@ pub struct Can {
     pub scan: bool,
     /// It scans downward.
     pub scan_back: bool,
+    /// Its scans may start at a key that it has not: it finds the first key at or after any.
+    pub lower_bound: bool,
     /// It removes.
     pub remove: bool,
+}
+
+impl Can {
+    /// Inserting and looking up alone.
+    pub const NOTHING: Self =
+        Self { batches: false, scan: false, scan_back: false, lower_bound: false, remove: false };
 }
 
 /// An index under test.

@@ -65,7 +65,7 @@ struct Ours<I>(I);
 impl<I: Named> Contender for Ours<I> {
     const NAME: &'static str = I::NAME;
     const ABOUT: &'static str = I::ABOUT;
-    const CAN: Can = Can { batches: true, scan: true, scan_back: true, remove: true };
+    const CAN: Can = Can { batches: true, scan: true, scan_back: true, lower_bound: true, remove: true };
     const KEY_BYTES: (usize, usize) = (0, skein_index::index::MAX_KEY_LEN);
     type Pin<'a> = LocalGuard<'a>;
 

@@ -18,7 +18,7 @@ struct Papaya<K: Kind>(HashMap<K::Owned, u64, DefaultHashBuilder>);
 impl<K: Kind> Contender for Papaya<K> {
     const NAME: &'static str = "papaya";
     const ABOUT: &'static str = "papaya 0.2, unordered; HashMap<u64, u64> where keys have 8 bytes, HashMap<Box<[u8]>, u64> otherwise, hashbrown's hash (foldhash), a guard for many operations";
-    const CAN: Can = Can { batches: false, scan: false, scan_back: false, remove: true };
+    const CAN: Can = Can { remove: true, ..Can::NOTHING };
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = LocalGuard<'a>;
 

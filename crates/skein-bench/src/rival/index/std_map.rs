@@ -26,7 +26,7 @@ struct StdMap;
 impl Class for StdMap {
     const NAME: &'static str = "std-map";
     const ABOUT: &'static str = "C++'s std::map (libstdc++, -O3), one thread; map<uint64_t, uint64_t> where keys have 8 bytes, map<string, uint64_t, less<>> otherwise, asked by string_view; glibc's malloc";
-    const CAN: Can = Can { batches: false, scan: true, scan_back: true, remove: true };
+    const CAN: Can = Can { scan: true, scan_back: true, lower_bound: true, remove: true, ..Can::NOTHING };
 
     fn words() -> &'static Functions {
         &skein_std_map_words

@@ -85,7 +85,8 @@ fn can(entry: &Entry, kind: Kind, set: &KeySet) -> bool {
     match kind {
         Kind::Put | Kind::Get | Kind::Miss | Kind::ReadModifyWrite => true,
         Kind::Remove => entry.can.remove,
-        Kind::Scan | Kind::LowerBound => entry.can.scan && set.within(entry.scan_key_bytes),
+        Kind::Scan => entry.can.scan && set.within(entry.scan_key_bytes),
+        Kind::LowerBound => entry.can.lower_bound && can(entry, Kind::Scan, set),
         Kind::ScanBack => entry.can.scan_back && set.within(entry.scan_key_bytes),
     }
 }
@@ -162,7 +163,8 @@ impl<'s> Model<'s> {
         if known.is_none() && matches!(kind, Kind::Get | Kind::Remove) {
             kind = Kind::Miss;
         }
-        if !can(entry, kind, self.set) {
+        let at_no_key = known.is_none() && matches!(kind, Kind::LowerBound | Kind::Scan | Kind::ScanBack);
+        if !can(entry, kind, self.set) || (at_no_key && !entry.can.lower_bound) {
             return;
         }
         let mut op = Op { kind, count: 0, number: known.unwrap_or(0) };

@@ -1,0 +1,89 @@
+//! The loops of a grid: what each asks, what it needs a contender to be able to do, and what its figure counts.
+
+use crate::rival::index::Can;
+use crate::workload::run::Style;
+use crate::workload::{Asked, Script, Share};
+
+/// One loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Loop {
+    /// The name of its measure.
+    pub measure: &'static str,
+    /// What it needs.
+    pub needs: Can,
+    /// Whether it changes the index.
+    pub changes: bool,
+    /// What is counted.
+    pub counts: Counts,
+    /// From one operation to the next.
+    pub style: Style,
+    /// Threads.
+    pub threads: usize,
+    /// Makes a thread's operations: so many, by this seed.
+    pub script: fn(&Asked<'_>, usize, u64, Share) -> Script,
+}
+
+/// What a loop's figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Operations per second.
+    Operations,
+    /// Keys read per second.
+    KeysRead,
+    /// Operations per second and thread.
+    OperationsPerThread,
+}
+
+/// A loop that reads on one thread.
+pub const fn reads(
+    measure: &'static str,
+    style: Style,
+    script: fn(&Asked<'_>, usize, u64, Share) -> Script,
+) -> Loop {
+    let needs = Can { batches: matches!(style, Style::Batches(_)), ..Can::NOTHING };
+    Loop { measure, needs, changes: false, counts: Counts::Operations, style, threads: 1, script }
+}
+
+/// A loop that scans on one thread.
+pub const fn scans(
+    measure: &'static str,
+    back: bool,
+    script: fn(&Asked<'_>, usize, u64, Share) -> Script,
+) -> Loop {
+    let needs = Can { scan: !back, scan_back: back, ..Can::NOTHING };
+    Loop {
+        measure,
+        needs,
+        changes: false,
+        counts: Counts::KeysRead,
+        style: Style::Independent,
+        threads: 1,
+        script,
+    }
+}
+
+/// A loop that changes the index, on one thread.
+pub const fn changes(
+    measure: &'static str,
+    removes: bool,
+    script: fn(&Asked<'_>, usize, u64, Share) -> Script,
+) -> Loop {
+    let needs = Can { remove: removes, ..Can::NOTHING };
+    Loop {
+        measure,
+        needs,
+        changes: true,
+        counts: Counts::Operations,
+        style: Style::Independent,
+        threads: 1,
+        script,
+    }
+}
+
+impl Loop {
+    /// The same, from starts of which some are no keys.
+    pub const fn starting_anywhere(mut self) -> Self {
+        self.needs.lower_bound = true;
+        self
+    }
+}

@@ -1,0 +1,101 @@
+//! Who takes part in which loop, and what a report says of those who do not.
+
+use std::collections::BTreeMap;
+
+use super::findings::Findings;
+use super::fit::in_words;
+use super::loops::Loop;
+use crate::keyset::KeySet;
+use crate::rival::index::{Can, Entry};
+
+/// What a contender cannot, where a loop on these keys needs it; nothing if it takes part.
+pub fn why_not(entry: &Entry, each: &Loop, set: &KeySet) -> Option<String> {
+    let lacks = |part: fn(Can) -> bool| part(each.needs) && !part(entry.can);
+    let reasons = [
+        (lacks(|can| can.batches), "no batched lookup of its own"),
+        (lacks(|can| can.scan), "no scans upward"),
+        (lacks(|can| can.scan_back), "no scans downward"),
+        (lacks(|can| can.lower_bound), "no scans that start at what is no key"),
+        (lacks(|can| can.remove), "no removal"),
+        (each.threads > 1 && !entry.threads, "one thread only"),
+    ];
+    if let Some((_, reason)) = reasons.into_iter().find(|(lacking, _)| *lacking) {
+        return Some(reason.to_owned());
+    }
+    let scans = each.needs.scan || each.needs.scan_back;
+    (scans && !set.within(entry.scan_key_bytes)).then(|| {
+        format!(
+            "scans on keys of {} only, and those of {} have {}",
+            in_words(entry.scan_key_bytes),
+            set.name,
+            in_words((set.shortest, set.longest))
+        )
+    })
+}
+
+/// Notes who is left out of which loops and why: a note for each reason, with all whom it concerns.
+pub fn note_left_out(findings: &mut Findings, loops: &[Loop], entries: &[&Entry], set: &KeySet) {
+    let mut by_reason: BTreeMap<(Vec<&str>, String), Vec<&str>> = BTreeMap::new();
+    for entry in entries {
+        let mut missed: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for each in loops {
+            if let Some(reason) = why_not(entry, each, set) {
+                missed.entry(reason).or_default().push(each.measure);
+            }
+        }
+        for (reason, measures) in missed {
+            by_reason.entry((measures, reason)).or_default().push(entry.name);
+        }
+    }
+    for ((measures, reason), names) in by_reason {
+        let measures: Vec<_> = measures.iter().map(|measure| format!("'{measure}'")).collect();
+        findings.note(format!("left out of {}: {} ({reason})", measures.join(", "), names.join(", ")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fit::tests::{set, taking};
+    use super::super::loops::{changes, reads, scans};
+    use super::*;
+    use crate::workload::Script;
+    use crate::workload::run::Style;
+
+    const LOOPS: [Loop; 4] = [
+        scans("scan", false, |_, _, _, _| Script::default()),
+        scans("lower bound", false, |_, _, _, _| Script::default()).starting_anywhere(),
+        reads("lookup", Style::Independent, |_, _, _, _| Script::default()),
+        changes("churn", true, |_, _, _, _| Script::default()),
+    ];
+
+    #[test]
+    fn who_is_left_out_is_noted_with_the_reason_once() {
+        let mut scans = taking("scans", 1, (0, usize::MAX));
+        scans.can = Can { scan: true, remove: true, ..Can::NOTHING };
+        let mut eight = taking("eight", 2, (0, usize::MAX));
+        eight.can = Can { lower_bound: true, ..scans.can };
+        eight.scan_key_bytes = (8, 8);
+        let (map, other) = (taking("map", 3, (0, usize::MAX)), taking("other", 4, (0, usize::MAX)));
+        let mut findings = Findings::default();
+        for _ in 0..2 {
+            note_left_out(&mut findings, &LOOPS, &[&scans, &eight, &map, &other], &set(1));
+        }
+        assert_eq!(
+            findings.notes,
+            [
+                "left out of 'churn': map, other (no removal)",
+                "left out of 'lower bound': scans (no scans that start at what is no key)",
+                "left out of 'scan', 'lower bound': map, other (no scans upward)",
+                "left out of 'scan', 'lower bound': eight (scans on keys of 8 bytes only, and those of test have 8 to 9 bytes)",
+            ]
+        );
+    }
+
+    #[test]
+    fn loops_on_several_threads_need_one_that_takes_them() {
+        let entry = taking("map", 1, (0, usize::MAX));
+        assert_eq!(why_not(&entry, &LOOPS[2], &set(1)), None);
+        let two = Loop { threads: 2, ..LOOPS[2] };
+        assert_eq!(why_not(&entry, &two, &set(1)).as_deref(), Some("one thread only"));
+    }
+}
