@@ -18,7 +18,7 @@ use super::fit;
 use super::latency;
 use super::loops::{Counts, Loop};
 use super::partakers::{note_left_out, why_not};
-use crate::counting::weigh;
+use super::weigh::{footprint, weigh_index};
 use crate::keyset::{self, KeySet};
 use crate::result::{At, Better};
 use crate::rival::index::{self, Entry, Running};
@@ -93,18 +93,35 @@ pub fn run(bench: &mut Bench, grid: &Grid<'_>) -> Result<()> {
 /// As [`run`].
 pub fn run_on(bench: &mut Bench, grid: &Grid<'_>, threads: usize) -> Result<()> {
     for point in &grid.points {
-        let mut set = keyset::make(&point.keys, point.count, point.absent, bench.plan.seed)?;
-        let wanted: Vec<&Entry> = index::all()
-            .into_iter()
-            .filter(|entry| (grid.takes)(entry) && bench.plan.wants(entry.name))
-            .collect();
-        let left_out = fit::leave_out_few(&mut set, &wanted);
-        for note in set.note.iter().chain(&left_out) {
-            bench.findings.note(note.clone());
-        }
-        measure_point(bench, grid, threads, point, &set)?;
+        let (set, entries) = admit(bench, point, grid.takes)?;
+        measure_point(bench, grid, threads, point, &set, &entries)?;
     }
     Ok(())
+}
+
+/// The keys of a point, without those few that some do not take, and who takes part on them.
+///
+/// # Errors
+/// If the key set cannot be made.
+pub fn admit(
+    bench: &mut Bench,
+    point: &Point,
+    takes: fn(&Entry) -> bool,
+) -> Result<(KeySet, Vec<&'static Entry>)> {
+    let mut set = keyset::make(&point.keys, point.count, point.absent, bench.plan.seed)?;
+    let wanted: Vec<&Entry> =
+        index::all().into_iter().filter(|entry| takes(entry) && bench.plan.wants(entry.name)).collect();
+    let left_out = fit::leave_out_few(&mut set, &wanted);
+    for note in set.note.iter().chain(&left_out) {
+        bench.findings.note(note.clone());
+    }
+    let entries = bench.contenders(|entry| {
+        if !takes(entry) {
+            return Err("not part of this experiment".to_owned());
+        }
+        fit::takes_keys(entry, &set)
+    });
+    Ok((set, entries))
 }
 
 fn measure_point(
@@ -113,6 +130,7 @@ fn measure_point(
     threads: usize,
     point: &Point,
     set: &KeySet,
+    entries: &[&'static Entry],
 ) -> Result<()> {
     let asked = Asked::new(set);
     let scripts: Vec<Vec<Script>> = grid
@@ -128,21 +146,15 @@ fn measure_point(
         })
         .collect();
     drop(asked);
-    let entries = bench.contenders(|entry| {
-        if !(grid.takes)(entry) {
-            return Err("not part of this experiment".to_owned());
-        }
-        fit::takes_keys(entry, set)
-    });
-    note_left_out(&mut bench.findings, grid.loops, &entries, set);
+    note_left_out(&mut bench.findings, grid.loops, entries, set);
     for round in 0..bench.plan.rounds {
-        for entry in &entries {
+        for entry in entries {
             bench.step(&format!("{}: round {}, {}", set.name, round + 1, entry.name));
             if round == 0 && grid.memory {
-                weigh_index(bench, point, set, entry)?;
+                weigh_index(bench, point.at.as_ref(), &set.keys, entry)?;
             }
             let turn = Turn { grid, threads, at: point.at.as_ref(), set, entry };
-            turn.measure(bench, &scripts)?;
+            turn.measure(bench, &scripts, round == 0 && !grid.memory)?;
         }
     }
     Ok(())
@@ -159,8 +171,11 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    fn measure(&self, bench: &mut Bench, scripts: &[Vec<Script>]) -> Result<()> {
+    fn measure(&self, bench: &mut Bench, scripts: &[Vec<Script>], weighed_by_itself: bool) -> Result<()> {
         let (mut index, rate) = self.filled(bench.plan.clock)?;
+        if weighed_by_itself {
+            self.own_footprint(bench, index.as_ref())?;
+        }
         if self.grid.inserts {
             let unit = if self.threads == 1 { "Mops/s" } else { PER_THREAD };
             bench.add(
@@ -183,6 +198,13 @@ impl Turn<'_> {
             record(bench, each, self.entry, self.at, &outcomes)?;
         }
         Ok(())
+    }
+
+    /// The footprint of an index that says what it holds: it costs nothing then.
+    fn own_footprint(&self, bench: &mut Bench, index: &dyn Running) -> Result<()> {
+        let own: usize = index.own_bytes().iter().map(|(_, bytes)| bytes).sum();
+        #[allow(clippy::cast_precision_loss)] // Far below 2^52.
+        if own > 0 { footprint(bench, self.at, self.entry, own as f64) } else { Ok(()) }
     }
 
     /// An index with all keys, and the rate per thread at which it was filled.
@@ -251,28 +273,6 @@ fn record(
 
 /// What is counted where the number of threads is the question.
 const PER_THREAD: &str = "Mops/s per thread";
-
-/// Live bytes per key beside those of keys and values, and what holds them.
-fn weigh_index(bench: &mut Bench, point: &Point, set: &KeySet, entry: &Entry) -> Result<()> {
-    let (index, allocated) = weigh(|| {
-        let index = (entry.make)(set.keys.len());
-        index.fill(&set.keys, 0, 1, bench.plan.clock);
-        index
-    });
-    let parts = index.own_bytes();
-    let own: usize = parts.iter().map(|(_, bytes)| bytes).sum();
-    let payload = set.keys.byte_len() + size_of::<u64>() * set.keys.len();
-    #[allow(clippy::cast_precision_loss)] // Far below 2^52.
-    let per_key = |bytes: f64| bytes / set.keys.len() as f64;
-    #[allow(clippy::cast_precision_loss)]
-    let all = (allocated + own.cast_signed()) as f64;
-    #[allow(clippy::cast_precision_loss)]
-    let beside = per_key(all - payload as f64);
-    let place = |measure| Place { measure, unit: "B/key", better: Better::Less };
-    let at = point.at.as_ref();
-    bench.add(place("memory beside keys and values"), entry.name, at, beside)?;
-    bench.add(place("memory in all"), entry.name, at, per_key(all))
-}
 
 /// The points of an experiment over key sets.
 pub fn over_key_sets(names: Vec<String>, count: usize, absent: usize) -> Vec<Point> {

@@ -19,14 +19,17 @@ mod index;
 mod latency;
 mod loops;
 mod masstree;
+mod memory;
 mod partakers;
 mod plan;
 mod progress;
+mod resident;
 mod scratch;
 mod server;
 pub mod setting;
 mod skew;
 mod store;
+mod weigh;
 
 use linkme::distributed_slice;
 
@@ -35,6 +38,7 @@ use crate::{Error, Result};
 pub use bench::{Bench, run};
 pub use findings::{Findings, Judgement};
 pub use plan::{Plan, Size};
+pub use resident::weigh_here;
 pub use setting::Settings;
 
 /// One figure, table or comparison.

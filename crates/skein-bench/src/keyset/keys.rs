@@ -1,5 +1,7 @@
 //! Many byte strings in two allocations.
 
+use std::io::{self, Read, Write};
+
 /// Byte strings one after the other, so that reading them in order costs little.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keys {
@@ -58,6 +60,43 @@ impl Keys {
         keys
     }
 
+    /// Writes them for [`read_from`](Self::read_from): how many, how many bytes, where each ends, and the bytes.
+    ///
+    /// # Errors
+    /// If `out` takes no more.
+    pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
+        for number in [self.len(), self.byte_len()].iter().chain(&self.ends) {
+            out.write_all(&(*number as u64).to_le_bytes())?;
+        }
+        out.write_all(&self.bytes)
+    }
+
+    /// Reads what [`write_to`](Self::write_to) wrote, into allocations of just the size that they need.
+    ///
+    /// # Errors
+    /// If it ends early, or is nothing that was written so.
+    pub fn read_from(from: &mut impl Read) -> io::Result<Self> {
+        let mut number = || -> io::Result<usize> {
+            let mut bytes = [0; 8];
+            from.read_exact(&mut bytes)?;
+            Ok(u64::from_le_bytes(bytes) as usize)
+        };
+        let bad = || io::Error::new(io::ErrorKind::InvalidData, "these are no keys as the bench writes them");
+        let (count, length) = (number()?, number()?);
+        let (mut ends, mut bytes) = (Vec::new(), Vec::new());
+        ends.try_reserve_exact(count)?;
+        bytes.try_reserve_exact(length)?;
+        for _ in 0..count {
+            ends.push(number()?);
+        }
+        if !ends.is_sorted() || ends.last().copied().unwrap_or(0) != length {
+            return Err(bad());
+        }
+        bytes.resize(length, 0);
+        from.read_exact(&mut bytes)?;
+        Ok(Self { bytes, ends })
+    }
+
     /// The sum of their lengths.
     pub fn byte_len(&self) -> usize {
         self.bytes.len()
@@ -84,6 +123,27 @@ mod tests {
             let rest = first.split_off(at);
             assert_eq!((first.len(), first.byte_len() + rest.byte_len()), (at, 9));
             assert!(first.iter().chain(rest.iter()).eq(all));
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for all in [vec![], vec![&b"one"[..], b"", b"three"]] {
+            let keys: Keys = all.into_iter().collect();
+            let mut written = Vec::new();
+            keys.write_to(&mut written).expect("memory takes it");
+            assert_eq!(Keys::read_from(&mut &written[..]).expect("as written"), keys);
+            for end in 0..written.len() {
+                assert!(Keys::read_from(&mut &written[..end]).is_err(), "{end} bytes of {}", written.len());
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_not_written_so_is_refused() {
+        let of = |numbers: &[u64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
+        for numbers in [&[u64::MAX, 0][..], &[1, u64::MAX, 4], &[2, 8, 9, 8, 0], &[1, 8, 7, 0], &[0, 8, 0]] {
+            assert!(Keys::read_from(&mut &of(numbers)[..]).is_err(), "{numbers:?}");
         }
     }
 }

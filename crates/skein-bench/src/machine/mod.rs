@@ -2,12 +2,14 @@
 
 mod free;
 mod huge_pages;
+mod resident;
 
 use std::fmt;
 use std::fs::read_to_string;
 
 pub use free::free_memory;
 pub use huge_pages::HugePages;
+pub use resident::{Peak, Resident};
 
 use crate::result::Machine;
 

@@ -22,6 +22,9 @@ pub use stats::Summary;
 /// The version of this schema; a reader refuses greater ones.
 pub const SCHEMA: u32 = 1;
 
+/// The measure that says how many MiB an index has; a report looks up what a random read in so much memory costs.
+pub const FOOTPRINT: &str = "footprint";
+
 /// One line of a results file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

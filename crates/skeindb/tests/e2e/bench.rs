@@ -31,6 +31,7 @@ fn every_experiment_on_indexes_runs_and_says_what_it_found() {
         "ycsb",
         "mix",
         "growth",
+        "memory",
         "masstree-fig8",
         "masstree-fig9",
         "masstree-fig10",
@@ -57,6 +58,55 @@ fn every_experiment_on_indexes_runs_and_says_what_it_found() {
             "{cell}"
         );
     }
+}
+
+/// The median of a contender in a measure, at a point if the measure has any.
+fn median(lines: &[Value], measure: &str, contender: &str, label: Option<&str>) -> f64 {
+    let cell = lines.iter().find(|cell| {
+        cell["measure"] == measure && cell["contender"] == contender && cell["at"]["label"].as_str() == label
+    });
+    let cell = cell.unwrap_or_else(|| panic!("no {measure} of {contender} at {label:?}"));
+    cell["rounds"][0].as_f64().expect("a figure")
+}
+
+#[test]
+fn memory_is_what_the_allocators_say_and_the_system_sees() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--keys", "rand-8", "--count", "200000", "--rounds", "1", "--no-probe", "--out"];
+    let out = folder.path().join("results.jsonl");
+    let output = run(["bench", "run", "memory"]
+        .into_iter()
+        .chain(options)
+        .chain([out.to_str().expect("temporary paths are text")]));
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = results(folder.path());
+    for contender in ["skein-masstree", "btreemap"] {
+        let live = median(&lines, "memory in all", contender, Some("rand-8"));
+        let beside = median(&lines, "memory beside keys and values", contender, Some("rand-8"));
+        let resident = median(&lines, "resident size", contender, Some("rand-8"));
+        let peak = median(&lines, "resident size, at its peak", contender, Some("rand-8"));
+        assert!((live - beside - 16.0).abs() < 1e-6, "{contender}: keys and values have 16 bytes");
+        // Pages are of 4 KiB, and both take most of each.
+        assert!(resident > live && resident < 1.5 * live + 10.0, "{contender}: {resident} beside {live}");
+        assert!(peak >= resident, "{contender}: {peak} beside {resident}");
+        let grown =
+            median(&lines, "memory beside keys and values, as keys are added", contender, Some("200000"));
+        assert!((grown / beside - 1.0).abs() < 0.02, "{contender}: {grown} in pieces, {beside} at once");
+        let least = median(&lines, "memory in all, over one doubling", contender, Some("least"));
+        let most = median(&lines, "memory in all, over one doubling", contender, Some("most"));
+        assert!(0.0 < least && least <= live && live <= most, "{contender}: {least} to {most}");
+    }
+    let parts = lines.iter().filter(|cell| cell["measure"] == "memory by part, rand-8");
+    let sum: f64 = parts.map(|cell| cell["rounds"][0].as_f64().expect("a figure")).sum();
+    let live = median(&lines, "memory in all", "skein-masstree", Some("rand-8"));
+    assert!((sum - live).abs() < 1e-6, "the parts have {sum}, all has {live}");
+}
+
+#[test]
+fn what_weighs_an_index_takes_nothing_but_keys() {
+    let mut command = skein(["bench", "weigh", "btreemap"]);
+    let output = command.stdin(std::process::Stdio::null()).output().expect("it starts");
+    assert_refused(&output, 2, &["cannot read the keys to weigh"]);
 }
 
 /// The same as `tiny`, of our store and our server alone, with the folders that they used.

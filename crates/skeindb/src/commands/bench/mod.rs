@@ -5,6 +5,7 @@ mod keysets;
 mod list;
 mod report;
 mod run;
+mod weigh;
 
 use std::path::{Path, PathBuf};
 
@@ -43,6 +44,8 @@ enum Command {
     Run(run::Args),
     Report(report::Args),
     Compare(compare::Args),
+    #[command(hide = true)]
+    Weigh(weigh::Args),
 }
 
 /// Runs `skein bench`.
@@ -53,6 +56,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(args),
         Command::Report(args) => report::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Weigh(args) => weigh::run(args),
     }
 }
 

@@ -1,0 +1,211 @@
+//! What indexes hold: by part, as resident size with huge pages off (Wormhole's figure 16), and between two doublings (the
+//! Cuckoo Trie's figure 11).
+
+use linkme::distributed_slice;
+
+use super::grid::{self, Point, over_key_sets};
+use super::resident::in_own_process;
+use super::weigh::{Scales, per_key, weigh_index};
+use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::Result;
+use crate::keyset::{self, Keys};
+use crate::result::At;
+use crate::rival::index::Entry;
+
+const OURS: &str = "skein-masstree";
+const SETS: [&str; 3] = ["rand-8", "az1", "url"];
+/// The paper's baseline beside the indexes.
+const PAYLOAD: &str = "keys and values alone";
+const RESIDENT: &str = "resident size";
+const PEAK: &str = "resident size, at its peak";
+const GROWING: &str = "memory beside keys and values, as keys are added";
+const DOUBLING: &str = "memory in all, over one doubling";
+/// Sizes between two doublings, beside the first.
+const STRETCHES: usize = 8;
+/// With fewer keys, what a process has anyhow is no small part of it.
+const ENOUGH: f64 = 50_000.0;
+/// Up to this many bytes of key and value a key is very short: the paper's has 8.
+const SHORT: f64 = 16.0;
+
+fn points(plan: &Plan) -> Vec<Point> {
+    over_key_sets(plan.sets_or(&SETS), plan.keys_or([1_000_000, 5_000_000, 20_000_000, 20_000_000]), 0)
+}
+
+/// As a grid, and the keys once more: in the child, or in pieces.
+fn memory(plan: &Plan) -> Result<u64> {
+    let points = points(plan);
+    let keys = points.iter().map(|point| keyset::estimated_bytes(&point.keys, point.count));
+    let most = keys.collect::<Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0);
+    Ok(grid::memory(&points, 0, 0)? + most)
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static MEMORY: Experiment = Experiment {
+    name: "memory",
+    rank: 5,
+    title: "what indexes hold: by part, resident with huge pages off, and between two doublings",
+    source: "Wormhole (EuroSys 2019), figure 16; the Cuckoo Trie (SOSP 2021), figure 11",
+    claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree",
+    memory,
+    steps: |plan| (points(plan).len() * plan.rounds + 1) * grid::contenders(),
+    run,
+    judge,
+};
+
+fn run(bench: &mut Bench) -> Result<()> {
+    for (number, point) in points(&bench.plan).iter().enumerate() {
+        let (set, entries) = grid::admit(bench, point, |entry| !entry.step)?;
+        let at = point.at.as_ref();
+        bench.findings.contender(
+            PAYLOAD,
+            "the bytes of the keys, and 8 for each value: computed, no index has so little",
+        );
+        for round in 0..bench.plan.rounds {
+            for entry in &entries {
+                bench.step(&format!("{}: round {}, {}", set.name, round + 1, entry.name));
+                weigh(bench, at, &set.name, &set.keys, entry)?;
+            }
+            bench.add(per_key(RESIDENT), PAYLOAD, at, payload(&set.keys))?;
+        }
+        if number == 0 {
+            bench.set("growth on", &set.name);
+            grow(bench, &set.keys, &entries)?;
+        }
+    }
+    Ok(())
+}
+
+#[allow(clippy::cast_precision_loss)] // Far below 2^52.
+fn payload(keys: &Keys) -> f64 {
+    keys.byte_len() as f64 / keys.len() as f64 + size_of::<u64>() as f64
+}
+
+/// One round of a contender: by the allocators, by its own word, and by the system's.
+fn weigh(bench: &mut Bench, at: Option<&At>, set: &str, keys: &Keys, entry: &Entry) -> Result<()> {
+    let parts = weigh_index(bench, at, keys, entry)?.parts();
+    for (part, bytes) in parts {
+        let at = At::name("part", part);
+        bench.add(per_key(&format!("memory by part, {set}")), entry.name, Some(&at), bytes)?;
+    }
+    let added = in_own_process(entry, keys)?;
+    #[allow(clippy::cast_precision_loss)] // Far below 2^52.
+    let each = |bytes: u64| bytes as f64 / keys.len() as f64;
+    bench.add(per_key(RESIDENT), entry.name, at, each(added.bytes))?;
+    bench.add(per_key(PEAK), entry.name, at, each(added.peak_bytes))
+}
+
+/// The keys in the stretches by which an index grows from half of them to all.
+fn stretches(keys: &Keys) -> Vec<Keys> {
+    let end = |stretch: usize| keys.len() * (STRETCHES + stretch) / (2 * STRETCHES);
+    let between = |from: usize, to: usize| (from..to).map(|n| keys.get(n)).collect();
+    let mut all = vec![between(0, end(0))];
+    all.extend((0..STRETCHES).map(|stretch| between(end(stretch), end(stretch + 1))));
+    all
+}
+
+/// What each contender holds at several sizes from half of the keys to all.
+fn grow(bench: &mut Bench, keys: &Keys, entries: &[&'static Entry]) -> Result<()> {
+    let stretches = stretches(keys);
+    for entry in entries {
+        bench.step(&format!("growth, {}", entry.name));
+        let mut scales = Scales::new(entry, keys.len());
+        let (mut in_all, mut count) = (Vec::new(), 0);
+        for stretch in stretches.iter().filter(|stretch| !stretch.is_empty()) {
+            scales.fill(stretch);
+            count += stretch.len();
+            #[allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+            let at = At::number("keys", count as f64);
+            bench.add(per_key(GROWING), entry.name, Some(&at), scales.beside())?;
+            in_all.push(scales.in_all());
+        }
+        over_doubling(bench, entry, &in_all)?;
+    }
+    Ok(())
+}
+
+/// The least, the mean and the most of these sizes: what a user of unknown many keys has to reckon with.
+fn over_doubling(bench: &mut Bench, entry: &Entry, in_all: &[f64]) -> Result<()> {
+    #[allow(clippy::cast_precision_loss)] // A few sizes.
+    let mean = in_all.iter().sum::<f64>() / in_all.len() as f64;
+    let ends = [("least", in_all.iter().copied().fold(f64::INFINITY, f64::min)), ("mean", mean)];
+    let most = ("most", in_all.iter().copied().fold(0.0, f64::max));
+    for (label, bytes) in ends.into_iter().chain([most]) {
+        bench.add(per_key(DOUBLING), entry.name, Some(&At::name("of its sizes", label)), bytes)?;
+    }
+    Ok(())
+}
+
+/// Keys in the greatest index.
+fn most_keys(findings: &Findings) -> f64 {
+    let growing = findings.cells.iter().filter(|cell| cell.measure == GROWING);
+    growing.filter_map(|cell| cell.at.as_ref()?.value).fold(0.0, f64::max)
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    if most_keys(findings) < ENOUGH {
+        return Judgement::untested(format!("resident sizes of fewer than {ENOUGH} keys say little"));
+    }
+    let ratios = findings.ratios(RESIDENT, OURS, "btreemap");
+    let judged = ratios.into_iter().map(|(label, ratio)| {
+        let short = findings.median(RESIDENT, PAYLOAD, Some(&label)).is_some_and(|bytes| bytes <= SHORT);
+        let (holds, claimed) =
+            if short { (ratio <= 1.1, "at most 1.1") } else { (ratio >= 1.2, "at least 1.2") };
+        Judgement::of(holds, format!("ours / btreemap, {label}: {ratio:.2} ({claimed} is claimed)"))
+    });
+    judged
+        .reduce(Judgement::and)
+        .unwrap_or_else(|| Judgement::untested("ours and btreemap were not both measured"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer;
+
+    #[test]
+    fn stretches_are_all_keys_once_and_begin_with_half() {
+        for count in [0, 1, 2, 17, 1000] {
+            let names: Vec<Vec<u8>> = (0..count).map(|n: u32| n.to_be_bytes().to_vec()).collect();
+            let keys: Keys = names.iter().map(|name| &name[..]).collect();
+            let stretches = stretches(&keys);
+            assert_eq!((stretches.len(), stretches[0].len()), (STRETCHES + 1, count as usize / 2));
+            assert!(stretches.iter().flat_map(Keys::iter).eq(keys.iter()));
+        }
+    }
+
+    /// Resident bytes per key of ours on two key sets, beside 40 and 100 of the `BTreeMap`.
+    fn found(keys: f64, ours: [f64; 2]) -> Findings {
+        let mut findings = Findings::default();
+        findings.add(per_key(GROWING), OURS, Some(&At::number("keys", keys)), 1.0);
+        for ((set, payload, theirs), ours) in
+            [("rand-8", 16.0, 40.0), ("url", 89.5, 100.0)].into_iter().zip(ours)
+        {
+            let at = At::name("key set", set);
+            for (contender, bytes) in [(OURS, ours), ("btreemap", theirs), (PAYLOAD, payload)] {
+                findings.add(per_key(RESIDENT), contender, Some(&at), bytes);
+            }
+        }
+        findings
+    }
+
+    #[test]
+    fn the_claim_is_about_long_keys_and_short_ones() {
+        let answer = |keys, ours| judge(&found(keys, ours)).answer;
+        assert_eq!(answer(1e6, [33.0, 200.0]), Answer::Holds);
+        assert_eq!(answer(1e6, [33.0, 90.0]), Answer::DoesNotHold);
+        assert_eq!(answer(1e6, [60.0, 200.0]), Answer::DoesNotHold);
+        assert_eq!(answer(1e3, [33.0, 200.0]), Answer::CannotBeTested);
+        let none = Findings { cells: found(1e6, [1.0, 1.0]).cells.split_off(6), ..Findings::default() };
+        assert_eq!(judge(&none).answer, Answer::CannotBeTested);
+    }
+
+    #[test]
+    fn figures_name_their_key_sets() {
+        let judged = judge(&found(1e6, [33.0, 200.0]));
+        assert!(
+            judged.why.contains("rand-8: 0.82 (at most 1.1")
+                && judged.why.contains("url: 2.00 (at least 1.2"),
+            "{judged:?}"
+        );
+    }
+}

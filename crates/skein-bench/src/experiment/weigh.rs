@@ -1,0 +1,127 @@
+//! Live bytes of an index: usable sizes of all live blocks, the allocator's rounding included, and its own arenas' live bytes.
+
+use super::Bench;
+use super::findings::Place;
+use crate::counting::weigh;
+use crate::keyset::Keys;
+use crate::result::{At, Better, FOOTPRINT};
+use crate::rival::index::{Entry, Running};
+use crate::sys::Clock;
+use crate::{Error, Result};
+
+/// The measures of a filled index.
+pub const BESIDE: &str = "memory beside keys and values";
+/// With keys and values.
+pub const IN_ALL: &str = "memory in all";
+
+/// Bytes per key, of which fewer are better.
+pub fn per_key(measure: &str) -> Place<'_> {
+    Place { measure, unit: "B/key", better: Better::Less }
+}
+
+/// An index that is weighed while it is filled.
+pub struct Scales {
+    index: Box<dyn Running>,
+    keys: usize,
+    payload: usize,
+    /// What the counted allocators gave it.
+    allocated: isize,
+}
+
+impl Scales {
+    /// An empty one, made for so many keys.
+    pub fn new(entry: &Entry, expected: usize) -> Self {
+        let (index, allocated) = weigh(|| (entry.make)(expected));
+        Self { index, keys: 0, payload: 0, allocated }
+    }
+
+    /// Inserts more keys.
+    pub fn fill(&mut self, keys: &Keys) {
+        let (_, allocated) = weigh(|| self.index.fill(keys, 0, 1, Clock::Wall));
+        self.allocated += allocated;
+        self.keys += keys.len();
+        // Values are 64-bit words.
+        self.payload += keys.byte_len() + size_of::<u64>() * keys.len();
+    }
+
+    /// All live bytes.
+    #[allow(clippy::cast_precision_loss)] // Far below 2^52.
+    pub fn bytes(&self) -> f64 {
+        let own: usize = self.index.own_bytes().iter().map(|(_, bytes)| bytes).sum();
+        (self.allocated + own.cast_signed()) as f64
+    }
+
+    /// Live bytes per key.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn in_all(&self) -> f64 {
+        self.bytes() / self.keys as f64
+    }
+
+    /// Live bytes per key without those of keys and values.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn beside(&self) -> f64 {
+        (self.bytes() - self.payload as f64) / self.keys as f64
+    }
+
+    /// Bytes per key of each part, for an index that says what it holds; its parts add up to all.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn parts(&self) -> Vec<(&'static str, f64)> {
+        let own = self.index.own_bytes();
+        if own.is_empty() {
+            return Vec::new();
+        }
+        let all = own.into_iter().map(|(part, bytes)| (part, bytes as f64));
+        let all = all.chain([("other allocations", self.allocated as f64)]);
+        all.map(|(part, bytes)| (part, bytes / self.keys as f64)).collect()
+    }
+}
+
+/// Weighs a contender filled with the keys; what it holds is in the findings then, and given back.
+///
+/// # Errors
+/// If a figure is none.
+pub fn weigh_index(bench: &mut Bench, at: Option<&At>, keys: &Keys, entry: &Entry) -> Result<Scales> {
+    if keys.is_empty() {
+        return Err(Error::Input("without keys there is nothing to weigh".to_owned()));
+    }
+    let mut scales = Scales::new(entry, keys.len());
+    scales.fill(keys);
+    bench.add(per_key(BESIDE), entry.name, at, scales.beside())?;
+    bench.add(per_key(IN_ALL), entry.name, at, scales.in_all())?;
+    footprint(bench, at, entry, scales.bytes())?;
+    Ok(scales)
+}
+
+/// Notes how many bytes an index has.
+///
+/// # Errors
+/// If the figure is none.
+pub fn footprint(bench: &mut Bench, at: Option<&At>, entry: &Entry, bytes: f64) -> Result<()> {
+    let place = Place { measure: FOOTPRINT, unit: "MiB", better: Better::Neither };
+    bench.add(place, entry.name, at, bytes / f64::from(1 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyset;
+    use crate::rival::index;
+
+    // The bytes of the allocators are those of all tests that run meanwhile; what is summed up of them is not.
+    #[test]
+    #[allow(clippy::cast_precision_loss)] // A few thousand.
+    fn the_parts_of_our_indexes_add_up() {
+        let set = keyset::make("url", 2_000, 0, 1).expect("a good name");
+        let own = index::all().into_iter().filter(|entry| !entry.rival() && entry.name.starts_with("skein-"));
+        for entry in own {
+            let mut scales = Scales::new(entry, set.keys.len());
+            scales.fill(&set.keys);
+            let parts = scales.parts();
+            assert!(parts.len() > 1, "{} does not say what it holds", entry.name);
+            let sum: f64 = parts.iter().map(|(_, bytes)| bytes).sum();
+            assert!((sum - scales.in_all()).abs() < 1e-6, "{}: {parts:?}", entry.name);
+            let payload = (set.keys.byte_len() + 8 * set.keys.len()) as f64 / set.keys.len() as f64;
+            assert!((scales.in_all() - scales.beside() - payload).abs() < 1e-6, "{}", entry.name);
+        }
+    }
+}
