@@ -20,6 +20,7 @@ mod latency;
 mod loops;
 mod masstree;
 mod memory;
+mod mlpindex;
 mod partakers;
 mod plan;
 mod progress;

@@ -63,6 +63,24 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A small plan of two rounds, for tests to change.
+    #[cfg(test)]
+    pub(super) fn of_a_test() -> Self {
+        Self {
+            size: Size::Small,
+            rounds: 2,
+            count: None,
+            keys: Vec::new(),
+            only: Vec::new(),
+            without: Vec::new(),
+            settings: Settings::default(),
+            clock: Clock::Wall,
+            folder: PathBuf::new(),
+            seed: 7,
+            command: String::new(),
+        }
+    }
+
     /// How many keys: what the user said, or what the size says.
     pub fn keys_or(&self, by_size: [usize; 4]) -> usize {
         self.count.unwrap_or_else(|| self.size.pick(by_size))

@@ -32,6 +32,8 @@ fn every_experiment_on_indexes_runs_and_says_what_it_found() {
         "mix",
         "growth",
         "memory",
+        "mlpindex-fig1",
+        "mlpindex-fig2",
         "masstree-fig8",
         "masstree-fig9",
         "masstree-fig10",

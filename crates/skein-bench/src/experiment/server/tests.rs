@@ -2,11 +2,10 @@ use std::collections::BTreeMap;
 
 use super::super::{bench, named};
 use super::table::{Order, Shape, Table};
-use crate::experiment::{Plan, Settings, Size};
+use crate::experiment::{Plan, Settings};
 use crate::keyset;
 use crate::result::{Cell, Line, Machine, Sink, read};
 use crate::rival::server::{COLUMNS, Columns, NOOP, Request};
-use crate::sys::Clock;
 use crate::workload::requests::{Ask, Asking, MYCSB, uniform};
 
 /// A server as it should be, which notes requests that it would have answered otherwise.
@@ -86,17 +85,11 @@ fn tiny(only: &str) -> (Vec<Line>, crate::Result<()>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let servers = folder.path().join("servers");
     let plan = Plan {
-        size: Size::Small,
-        rounds: 2,
         count: Some(50),
-        keys: Vec::new(),
         only: vec![only.to_owned()],
-        without: Vec::new(),
         settings: Settings::parse(&["connections=7".to_owned()], &["server"]).expect("a good setting"),
-        clock: Clock::Wall,
         folder: servers.clone(),
-        seed: 7,
-        command: String::new(),
+        ..Plan::of_a_test()
     };
     let results = folder.path().join("results.jsonl");
     let mut sink = Sink::append(&results).expect("a file");

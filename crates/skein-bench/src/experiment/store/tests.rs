@@ -1,27 +1,14 @@
 use super::super::{bench, named};
 use super::levels::DURING_SHARE;
 use super::*;
-use crate::experiment::{Settings, Size};
 use crate::result::{Answer, Line, Machine, Sink, read};
-use crate::sys::Clock;
 
 /// Runs an experiment on our store alone; returns the lines that it wrote.
 fn tiny(name: &str) -> Vec<Line> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let stores = folder.path().join("stores");
-    let plan = Plan {
-        size: Size::Small,
-        rounds: 2,
-        count: Some(3000),
-        keys: Vec::new(),
-        only: vec![OURS.to_owned()],
-        without: Vec::new(),
-        settings: Settings::default(),
-        clock: Clock::Wall,
-        folder: stores.clone(),
-        seed: 7,
-        command: String::new(),
-    };
+    let plan =
+        Plan { count: Some(3000), only: vec![OURS.to_owned()], folder: stores.clone(), ..Plan::of_a_test() };
     let results = folder.path().join("results.jsonl");
     let mut sink = Sink::append(&results).expect("a file");
     let experiment = named(name).expect("registered");
