@@ -67,13 +67,14 @@ impl Bench {
         }
     }
 
-    /// The contenders that are wanted, of those that `takes` admits; who is not is noted as absent where that is not obvious.
+    /// The contenders that are wanted, of those that `takes` admits; who is not is noted as absent.
     pub fn contenders(
         &mut self,
+        concerned: impl Iterator<Item = &'static index::Entry>,
         takes: impl Fn(&index::Entry) -> std::result::Result<(), String>,
     ) -> Vec<&'static index::Entry> {
         let mut taken: Vec<&'static index::Entry> = Vec::new();
-        for entry in index::all() {
+        for entry in concerned {
             if !self.plan.wants(entry.name) {
                 continue;
             }

@@ -2,13 +2,12 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, over_key_sets};
+use super::grid::{self, Grid, Inserts, over_key_sets};
 use super::loops::{Loop, reads};
+use super::partakers::{OURS, Partakers};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::workload::lookup;
 use crate::workload::run::Style;
-
-const OURS: &str = "skein-masstree";
 
 const GET: Loop = reads("get", Style::Independent, |asked, count, seed, share| {
     lookup::lookups(asked, count, 1.0, seed, share)
@@ -30,9 +29,10 @@ fn grid(plan: &Plan) -> Grid<'static> {
         points: over_key_sets(plan.sets_or(&["decimal"]), count, 0),
         loops: &[GET],
         operations: count.clamp(1_000, 2_000_000),
-        inserts: true,
+        inserts: Inserts::Timed,
         memory: false,
-        takes: |entry| entry.step || entry.name == OURS,
+        takes: Partakers::Steps,
+        beside: None,
     }
 }
 
@@ -47,14 +47,10 @@ static FIG8: Experiment = Experiment {
         let grid = grid(plan);
         grid::memory(&grid.points, 1, grid.operations)
     },
-    steps: |plan| plan.sets_or(&["decimal"]).len() * plan.rounds * contenders(),
+    steps: |plan| plan.sets_or(&["decimal"]).len() * plan.rounds * Partakers::Steps.count(),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
 };
-
-fn contenders() -> usize {
-    crate::rival::index::all().iter().filter(|entry| entry.step || entry.name == OURS).count()
-}
 
 /// Whether gets rise from step to step, and Masstree is faster than itself without any one feature.
 fn judge(findings: &Findings) -> Judgement {

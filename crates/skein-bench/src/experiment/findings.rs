@@ -141,6 +141,7 @@ impl Judgement {
         }
         let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
         let holds = ratios.iter().all(|(_, ratio)| *ratio >= least);
+        let least = (least * 100.0).round() / 100.0;
         Self::of(holds, format!("{what}: {} (at least {least} is claimed)", figures.join(", ")))
     }
 
@@ -184,6 +185,7 @@ mod tests {
         assert_eq!(judged.answer, Answer::DoesNotHold);
         assert!(judged.why.contains("y: 0.90"));
         assert_eq!(Judgement::at_least(0.5, "a / b", &ratios).answer, Answer::Holds);
+        assert!(Judgement::at_least(1.0 / 1.3, "a / b", &ratios).why.ends_with("(at least 0.77 is claimed)"));
         assert_eq!(Judgement::at_least(0.5, "a / b", &[]).answer, Answer::CannotBeTested);
         let both = Judgement::of(true, "p").and(Judgement::untested("q"));
         assert_eq!((both.answer, &*both.why), (Answer::CannotBeTested, "p; q"));

@@ -101,7 +101,7 @@ impl Lengths {
 pub mod tests {
     use super::*;
     use crate::keyset::Keys;
-    use crate::rival::index::{self, Can};
+    use crate::rival::index::{self, Can, Role};
 
     /// A contender that takes keys of these lengths, and can nothing but insert and look up.
     pub fn taking(name: &'static str, rank: u32, key_bytes: Limits) -> Entry {
@@ -114,7 +114,7 @@ pub mod tests {
             rank,
             make: |_| unreachable!("nothing is measured here"),
             threads: false,
-            step: false,
+            role: Role::Contender,
         }
     }
 

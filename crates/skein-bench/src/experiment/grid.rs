@@ -17,7 +17,7 @@ use super::findings::Place;
 use super::fit;
 use super::latency;
 use super::loops::{Counts, Loop};
-use super::partakers::{note_left_out, why_not};
+use super::partakers::{Partakers, note_left_out, why_not};
 use super::weigh::{footprint, weigh_index};
 use crate::keyset::{self, KeySet};
 use crate::result::{At, Better};
@@ -49,13 +49,29 @@ pub struct Grid<'a> {
     pub loops: &'a [Loop],
     /// Operations per loop.
     pub operations: usize,
-    /// Whether the insertion of all keys is a measure.
-    pub inserts: bool,
+    /// How the keys are inserted.
+    pub inserts: Inserts,
     /// Whether memory is.
     pub memory: bool,
-    /// Who may take part.
-    pub takes: fn(&Entry) -> bool,
+    /// Who takes part.
+    pub takes: Partakers,
+    /// What else is measured in each round, after all contenders.
+    pub beside: Option<Beside>,
 }
+
+/// How keys get into an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inserts {
+    /// By one thread; that is no measure.
+    Untimed,
+    /// By one thread; that is the measure "insert".
+    Timed,
+    /// By so many threads, each its share; their rate per thread is the measure. Only contenders that take threads may take part.
+    Together(usize),
+}
+
+/// What is measured beside the contenders at a point, with the threads' scripts of each loop.
+pub type Beside = fn(&mut Bench, &Point, &KeySet, &[Vec<Script>]) -> Result<()>;
 
 /// Bytes per key that the worst contender is expected to take, beside the key: a hash table with views of its keys while it
 /// doubles, and those keys in blocks of their own.
@@ -67,34 +83,32 @@ pub fn memory(points: &[Point], loops: usize, operations: usize) -> Result<u64> 
     for point in points {
         let keys = keyset::estimated_bytes(&point.keys, point.count + point.absent)?;
         let each = keys / (point.count + point.absent).max(1) as u64;
-        let index = point.count as u64 * (BYTES_PER_KEY + 2 * each);
+        let index = index_memory(point.count, each);
         let scripts = (loops * operations) as u64 * (16 + each);
         most = most.max(keys + index + scripts + 12 * point.count as u64);
     }
     Ok(most)
 }
 
-/// How many contenders there are at most, for progress bars.
-pub fn contenders() -> usize {
-    index::names().len()
+/// Memory that an index of so many keys needs at most, with so many bytes for each in its key set.
+fn index_memory(count: usize, each: u64) -> u64 {
+    count as u64 * (BYTES_PER_KEY + 2 * each)
 }
 
-/// Runs a grid, with one thread inserting.
+/// Memory that `more` indexes need at most beside the one that [`memory`] counts.
+pub fn memory_of_more(point: &Point, more: usize) -> Result<u64> {
+    let each = keyset::estimated_bytes(&point.keys, point.count)? / point.count.max(1) as u64;
+    Ok(more as u64 * index_memory(point.count, each))
+}
+
+/// Runs a grid.
 ///
 /// # Errors
 /// If a key set cannot be made, or a contender gives a wrong answer.
 pub fn run(bench: &mut Bench, grid: &Grid<'_>) -> Result<()> {
-    run_on(bench, grid, 1)
-}
-
-/// Runs a grid, with so many threads inserting; then only contenders that take threads may take part.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_on(bench: &mut Bench, grid: &Grid<'_>, threads: usize) -> Result<()> {
     for point in &grid.points {
         let (set, entries) = admit(bench, point, grid.takes)?;
-        measure_point(bench, grid, threads, point, &set, &entries)?;
+        measure_point(bench, grid, point, &set, &entries)?;
     }
     Ok(())
 }
@@ -103,23 +117,18 @@ pub fn run_on(bench: &mut Bench, grid: &Grid<'_>, threads: usize) -> Result<()> 
 ///
 /// # Errors
 /// If the key set cannot be made.
-pub fn admit(
-    bench: &mut Bench,
-    point: &Point,
-    takes: fn(&Entry) -> bool,
-) -> Result<(KeySet, Vec<&'static Entry>)> {
+pub fn admit(bench: &mut Bench, point: &Point, takes: Partakers) -> Result<(KeySet, Vec<&'static Entry>)> {
     let mut set = keyset::make(&point.keys, point.count, point.absent, bench.plan.seed)?;
     let wanted: Vec<&Entry> =
-        index::all().into_iter().filter(|entry| takes(entry) && bench.plan.wants(entry.name)).collect();
+        index::all().into_iter().filter(|entry| takes.admit(entry) && bench.plan.wants(entry.name)).collect();
     let left_out = fit::leave_out_few(&mut set, &wanted);
     for note in set.note.iter().chain(&left_out) {
         bench.findings.note(note.clone());
     }
-    let entries = bench.contenders(|entry| {
-        if !takes(entry) {
-            return Err("not part of this experiment".to_owned());
-        }
-        fit::takes_keys(entry, &set)
+    let concerned = index::all().into_iter().filter(|entry| takes.concern(entry));
+    let entries = bench.contenders(concerned, |entry| match takes.without(entry) {
+        Some(why) => Err(why.to_owned()),
+        None => fit::takes_keys(entry, &set),
     });
     Ok((set, entries))
 }
@@ -127,7 +136,6 @@ pub fn admit(
 fn measure_point(
     bench: &mut Bench,
     grid: &Grid<'_>,
-    threads: usize,
     point: &Point,
     set: &KeySet,
     entries: &[&'static Entry],
@@ -153,8 +161,11 @@ fn measure_point(
             if round == 0 && grid.memory {
                 weigh_index(bench, point.at.as_ref(), &set.keys, entry)?;
             }
-            let turn = Turn { grid, threads, at: point.at.as_ref(), set, entry };
+            let turn = Turn { grid, at: point.at.as_ref(), set, entry };
             turn.measure(bench, &scripts, round == 0 && !grid.memory)?;
+        }
+        if let Some(beside) = grid.beside {
+            beside(bench, point, set, &scripts)?;
         }
     }
     Ok(())
@@ -163,8 +174,6 @@ fn measure_point(
 /// One contender's turn at one point.
 struct Turn<'a> {
     grid: &'a Grid<'a>,
-    /// Threads that insert.
-    threads: usize,
     at: Option<&'a At>,
     set: &'a KeySet,
     entry: &'a Entry,
@@ -176,14 +185,14 @@ impl Turn<'_> {
         if weighed_by_itself {
             self.own_footprint(bench, index.as_ref())?;
         }
-        if self.grid.inserts {
-            let unit = if self.threads == 1 { "Mops/s" } else { PER_THREAD };
-            bench.add(
-                Place { measure: "insert", unit, better: Better::More },
-                self.entry.name,
-                self.at,
-                rate,
-            )?;
+        let unit = match self.grid.inserts {
+            Inserts::Untimed => None,
+            Inserts::Timed => Some("Mops/s"),
+            Inserts::Together(_) => Some(PER_THREAD),
+        };
+        if let Some(unit) = unit {
+            let place = Place { measure: "insert", unit, better: Better::More };
+            bench.add(place, self.entry.name, self.at, rate)?;
         }
         let mut spoilt = false;
         for (each, scripts) in self.grid.loops.iter().zip(scripts) {
@@ -211,20 +220,20 @@ impl Turn<'_> {
     fn filled(&self, clock: Clock) -> Result<(Box<dyn Running>, f64)> {
         let keys = &self.set.keys;
         let make = || (self.entry.make)(keys.len());
-        if self.threads == 1 {
+        let Inserts::Together(number @ 2..) = self.grid.inserts else {
             return pinned(0, || {
                 let index = make();
                 let outcome = index.fill(keys, 0, 1, clock);
                 (index, outcome.mops())
             });
-        }
+        };
         let index = make();
         let Some(threads) = index.threads() else {
             return Err(Error::Failed(format!("{} takes one thread only", self.entry.name)));
         };
-        let outcomes = threads.fill_together(keys, self.threads)?;
+        let outcomes = threads.fill_together(keys, number)?;
         #[allow(clippy::cast_precision_loss)] // A few threads.
-        let rate = outcomes.iter().map(Outcome::mops).sum::<f64>() / self.threads as f64;
+        let rate = outcomes.iter().map(Outcome::mops).sum::<f64>() / number as f64;
         Ok((index, rate))
     }
 }
@@ -272,7 +281,7 @@ fn record(
 }
 
 /// What is counted where the number of threads is the question.
-const PER_THREAD: &str = "Mops/s per thread";
+pub const PER_THREAD: &str = "Mops/s per thread";
 
 /// The points of an experiment over key sets.
 pub fn over_key_sets(names: Vec<String>, count: usize, absent: usize) -> Vec<Point> {

@@ -2,8 +2,9 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Point, contenders, over_key_sets};
+use super::grid::{self, Grid, Inserts, Point, over_key_sets};
 use super::loops::{Counts, Loop, changes, reads, scans};
+use super::partakers::{OURS, Partakers};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::result::At;
 use crate::rival::index::Can;
@@ -11,7 +12,6 @@ use crate::workload::run::Style;
 use crate::workload::ycsb::{LETTERS, Popularity, ycsb};
 use crate::workload::{Kind, lookup, mix, scan};
 
-const OURS: &str = "skein-masstree";
 const COUNTS: [usize; 4] = [1_000_000, 5_000_000, 20_000_000, 20_000_000];
 const SETS: [&str; 3] = ["rand-8", "decimal", "url"];
 
@@ -24,7 +24,7 @@ fn operations(plan: &Plan) -> usize {
 }
 
 fn steps_over_sets(plan: &Plan) -> usize {
-    plan.sets_or(&SETS).len() * plan.rounds * contenders()
+    plan.sets_or(&SETS).len() * plan.rounds * Partakers::All.count()
 }
 
 /// Who is at least as fast as ours, by measure and point.
@@ -62,9 +62,10 @@ fn lookups_grid(plan: &Plan) -> Grid<'static> {
         points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 10),
         loops: &LOOKUPS,
         operations: operations(plan),
-        inserts: true,
+        inserts: Inserts::Timed,
         memory: true,
-        takes: |entry| !entry.step,
+        takes: Partakers::All,
+        beside: None,
     }
 }
 
@@ -117,9 +118,10 @@ fn scans_grid(plan: &Plan) -> Grid<'static> {
         points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 10),
         loops: &SCANS,
         operations: operations(plan),
-        inserts: false,
+        inserts: Inserts::Untimed,
         memory: false,
-        takes: |entry| entry.can.scan && !entry.step,
+        takes: Partakers::Ordered,
+        beside: None,
     }
 }
 
@@ -169,9 +171,10 @@ fn ycsb_grid(plan: &Plan) -> Grid<'static> {
         points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan) / 4),
         loops: &YCSB,
         operations: operations(plan),
-        inserts: true,
+        inserts: Inserts::Timed,
         memory: false,
-        takes: |entry| !entry.step,
+        takes: Partakers::All,
+        beside: None,
     }
 }
 
@@ -212,9 +215,10 @@ fn mixes_grid(plan: &Plan) -> Grid<'static> {
         points: over_key_sets(plan.sets_or(&SETS), count(plan), count(plan)),
         loops: &MIXES,
         operations: operations(plan),
-        inserts: true,
+        inserts: Inserts::Timed,
         memory: false,
-        takes: |entry| !entry.step,
+        takes: Partakers::All,
+        beside: None,
     }
 }
 
@@ -248,9 +252,10 @@ fn growth_grid(plan: &Plan) -> Grid<'static> {
         points: growth_points(plan),
         loops: &LOOKUPS[2..4],
         operations: operations(plan).min(1_000_000),
-        inserts: true,
+        inserts: Inserts::Timed,
         memory: true,
-        takes: |entry| !entry.step,
+        takes: Partakers::All,
+        beside: None,
     }
 }
 
@@ -262,7 +267,7 @@ static GROWTH: Experiment = Experiment {
     source: "SkeinDB's own targets",
     claim: "Masstree's dependent lookups slow down less than those of std's BTreeMap between the smallest and the greatest size",
     memory: |plan| grid::memory(&growth_points(plan), 2, operations(plan)),
-    steps: |plan| growth_points(plan).len() * plan.rounds * contenders(),
+    steps: |plan| growth_points(plan).len() * plan.rounds * Partakers::All.count(),
     run: |bench| grid::run(bench, &growth_grid(&bench.plan)),
     judge: |findings| {
         let kept = |contender: &str| {

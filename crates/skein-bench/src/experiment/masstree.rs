@@ -1,17 +1,17 @@
-//! Masstree's figures 9 and 10, and what section 6.4 says of flexibility (EuroSys 2012).
+//! Masstree's figure 9, and what section 6.4 says of flexibility (EuroSys 2012).
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Point};
-use super::loops::{Counts, Loop, reads};
-use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::grid::{self, Grid, Inserts, Point};
+use super::loops::{Loop, reads};
+use super::partakers::{OURS, Partakers};
+use super::{EXPERIMENTS, Experiment, Judgement, Plan};
 use crate::result::At;
 use crate::workload::lookup;
 use crate::workload::run::Style;
 
-const OURS: &str = "skein-masstree";
-
-const GET: Loop = reads("get", Style::Independent, |asked, count, seed, share| {
+/// Lookups of present keys.
+pub const GET: Loop = reads("get", Style::Independent, |asked, count, seed, share| {
     lookup::lookups(asked, count, 1.0, seed, share)
 });
 
@@ -31,9 +31,10 @@ fn fig9_grid(plan: &Plan) -> Grid<'static> {
         points: PREFIXES.map(point).into(),
         loops: &[GET],
         operations: count.clamp(1_000, 2_000_000),
-        inserts: false,
+        inserts: Inserts::Untimed,
         memory: false,
-        takes: |entry| entry.can.scan && !entry.step,
+        takes: Partakers::Ordered,
+        beside: None,
     }
 }
 
@@ -48,7 +49,7 @@ static FIG9: Experiment = Experiment {
         let grid = fig9_grid(plan);
         grid::memory(&grid.points, 1, grid.operations)
     },
-    steps: |plan| PREFIXES.len() * plan.rounds * grid::contenders(),
+    steps: |plan| PREFIXES.len() * plan.rounds * Partakers::Ordered.count(),
     run: |bench| grid::run(bench, &fig9_grid(&bench.plan)),
     judge: |findings| {
         let ratio = |label: &str| -> Vec<(String, f64)> {
@@ -63,84 +64,16 @@ static FIG9: Experiment = Experiment {
     },
 };
 
-/// The numbers of threads to measure: all up to the cores.
-fn threads() -> Vec<usize> {
-    (1..=std::thread::available_parallelism().map_or(1, usize::from)).collect()
-}
-
-fn fig10_points(plan: &Plan) -> Vec<(usize, Point)> {
-    let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 140_000_000]);
-    let keys = plan.sets_or(&["decimal"]).swap_remove(0);
-    let point = |threads: usize| Point {
-        keys: keys.clone(),
-        count,
-        absent: 0,
-        #[allow(clippy::cast_precision_loss)] // A few threads.
-        at: Some(At::number("threads", threads as f64)),
-    };
-    threads().into_iter().map(|number| (number, point(number))).collect()
-}
-
-fn fig10_operations(plan: &Plan) -> usize {
-    fig10_points(plan)[0].1.count.clamp(1_000, 4_000_000)
-}
-
-#[distributed_slice(EXPERIMENTS)]
-static FIG10: Experiment = Experiment {
-    name: "masstree-fig10",
-    rank: 110,
-    title: "rate per thread of gets and puts, from one thread to all cores",
-    source: "Masstree (EuroSys 2012), figure 10 and section 6.5",
-    claim: "at 16 cores Masstree does 12.7 times the gets and 12.5 times the puts of one core: 0.79 and 0.78 per core",
-    memory: |plan| {
-        let points: Vec<Point> = fig10_points(plan).into_iter().map(|(_, point)| point).collect();
-        grid::memory(&points, 1, fig10_operations(plan))
-    },
-    steps: |plan| threads().len() * plan.rounds * grid::contenders(),
-    run: |bench| {
-        for (threads, point) in fig10_points(&bench.plan) {
-            let get = Loop { threads, counts: Counts::OperationsPerThread, ..GET };
-            let grid = Grid {
-                points: vec![point],
-                loops: &[get],
-                operations: fig10_operations(&bench.plan),
-                inserts: true,
-                memory: false,
-                takes: |entry| entry.threads && !entry.step,
-            };
-            grid::run_on(bench, &grid, threads)?;
-        }
-        Ok(())
-    },
-    judge: scales,
-};
-
-/// Whether the rate per thread holds up; a claim about 16 cores says little about fewer.
-fn scales(findings: &Findings) -> Judgement {
-    let most = threads().len();
-    if most == 1 {
-        return Judgement::untested("there is one core");
-    }
-    let of = |measure: &str, least: f64| {
-        let last = most.to_string();
-        let (one, all) =
-            (findings.median(measure, OURS, Some("1")), findings.median(measure, OURS, Some(&last)));
-        let ratios: Vec<_> =
-            one.zip(all).map(|(one, all)| (format!("{most} threads"), all / one)).into_iter().collect();
-        Judgement::at_least(least, &format!("{measure} per thread, beside one thread"), &ratios)
-    };
-    of("get", 0.79).and(of("insert", 0.78))
-}
-
 fn flexibility_grid(plan: &Plan) -> Grid<'static> {
     let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 80_000_000]);
     Grid {
         points: grid::over_key_sets(plan.sets_or(&["rand-8", "decimal"]), count, 0),
         loops: &[GET],
         operations: count.clamp(1_000, 2_000_000),
-        inserts: true,
+        inserts: Inserts::Timed,
         memory: false,
-        takes: |entry| !entry.step,
+        takes: Partakers::All,
+        beside: None,
     }
 }
 
@@ -155,7 +88,7 @@ static FLEXIBILITY: Experiment = Experiment {
         let grid = flexibility_grid(plan);
         grid::memory(&grid.points, 1, grid.operations)
     },
-    steps: |plan| 2 * plan.rounds * grid::contenders(),
+    steps: |plan| flexibility_grid(plan).points.len() * plan.rounds * Partakers::All.count(),
     run: |bench| grid::run(bench, &flexibility_grid(&bench.plan)),
     judge: |findings| {
         let ratios: Vec<_> = findings

@@ -4,6 +4,7 @@
 use linkme::distributed_slice;
 
 use super::grid::{self, Point, over_key_sets};
+use super::partakers::{OURS, Partakers};
 use super::resident::in_own_process;
 use super::weigh::{Scales, per_key, weigh_index};
 use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
@@ -12,7 +13,6 @@ use crate::keyset::{self, Keys};
 use crate::result::At;
 use crate::rival::index::Entry;
 
-const OURS: &str = "skein-masstree";
 const SETS: [&str; 3] = ["rand-8", "az1", "url"];
 /// The paper's baseline beside the indexes.
 const PAYLOAD: &str = "keys and values alone";
@@ -47,14 +47,14 @@ static MEMORY: Experiment = Experiment {
     source: "Wormhole (EuroSys 2019), figure 16; the Cuckoo Trie (SOSP 2021), figure 11",
     claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree",
     memory,
-    steps: |plan| (points(plan).len() * plan.rounds + 1) * grid::contenders(),
+    steps: |plan| (points(plan).len() * plan.rounds + 1) * Partakers::All.count(),
     run,
     judge,
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
     for (number, point) in points(&bench.plan).iter().enumerate() {
-        let (set, entries) = grid::admit(bench, point, |entry| !entry.step)?;
+        let (set, entries) = grid::admit(bench, point, Partakers::All)?;
         let at = point.at.as_ref();
         bench.findings.contender(
             PAYLOAD,

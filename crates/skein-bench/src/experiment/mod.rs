@@ -12,6 +12,7 @@
 
 mod bench;
 mod factors;
+mod fig10;
 mod findings;
 mod fit;
 mod grid;
@@ -26,6 +27,7 @@ mod plan;
 mod progress;
 mod resident;
 mod scratch;
+mod self_test;
 mod server;
 pub mod setting;
 mod skew;

@@ -1,4 +1,4 @@
-//! Who takes part in which loop, and what a report says of those who do not.
+//! Who takes part in an experiment and in which of its loops, and what a report says of those who do not.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,58 @@ use super::findings::Findings;
 use super::fit::in_words;
 use super::loops::Loop;
 use crate::keyset::KeySet;
-use crate::rival::index::{Can, Entry};
+use crate::rival::index::{self, Can, Entry, Role};
+
+/// Our index, the one that claims are about.
+pub const OURS: &str = "skein-masstree";
+
+/// Whom an experiment compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Partakers {
+    /// All contenders.
+    All,
+    /// Those with an order.
+    Ordered,
+    /// Those for several threads.
+    ForThreads,
+    /// Ours, and the steps that lead to it.
+    Steps,
+    /// Ours, and the same under another name.
+    Twins,
+}
+
+impl Partakers {
+    /// Whether an entry is one of those who might take part; nobody else is missed.
+    pub fn concern(self, entry: &Entry) -> bool {
+        match self {
+            Self::Steps => entry.role == Role::Step || entry.name == OURS,
+            Self::Twins => entry.role == Role::Twin || entry.name == OURS,
+            _ => entry.role == Role::Contender,
+        }
+    }
+
+    /// Why an entry whom this concerns does not take part even so; nothing if it does.
+    pub fn without(self, entry: &Entry) -> Option<&'static str> {
+        match self {
+            Self::Ordered if !entry.can.scan => Some("has no order"),
+            Self::ForThreads if !entry.threads => Some("takes one thread only"),
+            _ => None,
+        }
+    }
+
+    /// Whether an entry takes part.
+    pub fn admit(self, entry: &Entry) -> bool {
+        self.concern(entry) && self.without(entry).is_none()
+    }
+
+    /// How many there are at most, for progress bars: each name once.
+    pub fn count(self) -> usize {
+        let mut names: Vec<_> =
+            index::all().into_iter().filter(|entry| self.admit(entry)).map(|entry| entry.name).collect();
+        names.dedup();
+        names.len()
+    }
+}
 
 /// What a contender cannot, where a loop on these keys needs it; nothing if it takes part.
 pub fn why_not(entry: &Entry, each: &Loop, set: &KeySet) -> Option<String> {

@@ -9,6 +9,7 @@ use linkme::distributed_slice;
 
 use super::findings::Place;
 use super::grid::{self, Point};
+use super::partakers::OURS;
 use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::keyset::{self, Keys, Random};
 use crate::result::{At, Better};
@@ -18,7 +19,6 @@ use crate::workload::run::{How, Outcome, Style};
 use crate::workload::{Kind, Op, Script};
 use crate::{Error, Result};
 
-const OURS: &str = "skein-masstree";
 const SHARED: &str = "shared tree";
 const PARTITIONED: &str = "hard-partitioned";
 const DELTAS: [u32; 4] = [0, 1, 4, 9];

@@ -22,11 +22,6 @@ impl Figures {
         (!numbers.is_empty()).then(|| Self { summary: Summary::of(&numbers), rounds: numbers.len() })
     }
 
-    /// The distance between the extremes.
-    pub fn width(self) -> f64 {
-        self.summary.greatest - self.summary.least
-    }
-
     /// The spread in words: `3 %`; of one round, or around 0, there is none.
     pub fn spread(self) -> String {
         let part = self.summary.spread().abs();

@@ -25,9 +25,19 @@ impl Summary {
         Self { median, least: end(sorted.first()), greatest: end(sorted.last()) }
     }
 
-    /// The distance from the least to the greatest as a part of the median.
+    /// The distance from the least to the greatest.
+    pub fn width(self) -> f64 {
+        self.greatest - self.least
+    }
+
+    /// The same as a part of the median.
     pub fn spread(self) -> f64 {
-        (self.greatest - self.least) / self.median
+        self.width() / self.median
+    }
+
+    /// Whether the medians differ by more than the rounds of either do among themselves.
+    pub fn far_from(self, other: Self) -> bool {
+        (self.median - other.median).abs() > self.width().max(other.width())
     }
 }
 

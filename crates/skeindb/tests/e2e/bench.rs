@@ -39,6 +39,7 @@ fn every_experiment_on_indexes_runs_and_says_what_it_found() {
         "masstree-fig10",
         "masstree-fig11",
         "masstree-sec6.4",
+        "self-test",
     ];
     let output = tiny(folder.path(), &names, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -109,6 +110,31 @@ fn what_weighs_an_index_takes_nothing_but_keys() {
     let mut command = skein(["bench", "weigh", "btreemap"]);
     let output = command.stdin(std::process::Stdio::null()).output().expect("it starts");
     assert_refused(&output, 2, &["cannot read the keys to weigh"]);
+}
+
+#[test]
+fn who_is_left_out_of_a_loop_is_noted_and_threads_stand_beside_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = tiny(folder.path(), &["lookup", "masstree-fig10"], &["--keys", "decimal"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = results(folder.path());
+    let left_out = |line: &Value| {
+        let text = line["text"].as_str().unwrap_or_default();
+        text.starts_with("left out of 'get_many(32)'") && text.contains("btreemap")
+    };
+    assert!(lines.iter().any(|line| line["kind"] == "note" && left_out(line)), "{lines:?}");
+    if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
+        return;
+    }
+    for measure in ["insert", "get"] {
+        let of = |contender: &str| {
+            let cell = lines.iter().find(|line| {
+                line["measure"] == measure && line["contender"] == contender && line["at"]["label"] == "2"
+            });
+            cell.unwrap_or_else(|| panic!("{contender} has no {measure} of two"))["unit"].clone()
+        };
+        assert_eq!(of("skein-masstree, processes"), of("skein-masstree"));
+    }
 }
 
 /// The same as `tiny`, of our store and our server alone, with the folders that they used.

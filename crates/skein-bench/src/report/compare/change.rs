@@ -44,10 +44,9 @@ impl Change {
             return Moved::Unknown;
         }
         let apart = before.greatest < after.least || after.greatest < before.least;
-        let far = (after.median - before.median).abs() > self.before.width().max(self.after.width());
         let rose = after.median > before.median;
         match self.better {
-            _ if !(apart && far) => Moved::Within,
+            _ if !(apart && after.far_from(before)) => Moved::Within,
             Better::Neither => Moved::Elsewhere,
             Better::More if rose => Moved::Better,
             Better::Less if !rose => Moved::Better,

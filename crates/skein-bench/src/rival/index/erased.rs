@@ -1,6 +1,6 @@
 //! A contender whose type is forgotten: one dynamic call per loop, none per operation.
 
-use super::{Contender, Entry};
+use super::{Contender, Entry, Role};
 use crate::Result;
 use crate::keyset::Keys;
 use crate::sys::{Clock, on_threads};
@@ -98,7 +98,7 @@ impl Entry {
             rank,
             make,
             threads,
-            step: false,
+            role: Role::Contender,
         }
     }
 
@@ -115,7 +115,15 @@ impl Entry {
     /// This contender as a step of an experiment that takes a structure apart.
     #[must_use]
     pub const fn as_step(mut self) -> Self {
-        self.step = true;
+        self.role = Role::Step;
+        self
+    }
+
+    /// This contender under another name, to be measured beside itself.
+    #[must_use]
+    pub const fn as_twin(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self.role = Role::Twin;
         self
     }
 }

@@ -161,8 +161,19 @@ pub struct Entry {
     pub make: fn(usize) -> Box<dyn Running>,
     /// Whether several threads may use it at once.
     pub threads: bool,
-    /// Whether it is a step of an experiment that takes a structure apart, and no contender of others.
-    pub step: bool,
+    /// What it is for.
+    pub role: Role,
+}
+
+/// What an entry is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Comparisons.
+    Contender,
+    /// An experiment that takes a structure apart, of which it is a step.
+    Step,
+    /// The experiment that measures one structure under two names, of which it is the second.
+    Twin,
 }
 
 /// What registers here; use [`all`], which sorts.
@@ -173,9 +184,9 @@ pub static ENTRIES: [Entry];
 const RIVALS: u32 = 10;
 
 impl Entry {
-    /// Whether it is someone else's, and no step of an experiment.
+    /// Whether it is a contender that is not ours.
     pub fn rival(&self) -> bool {
-        self.rank >= RIVALS && !self.step
+        self.rank >= RIVALS && self.role == Role::Contender
     }
 }
 
@@ -189,7 +200,8 @@ pub fn all() -> Vec<&'static Entry> {
 
 /// The names of all contenders of this build, each once.
 pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<_> = all().into_iter().filter(|entry| !entry.step).map(|entry| entry.name).collect();
+    let contenders = all().into_iter().filter(|entry| entry.role == Role::Contender);
+    let mut names: Vec<_> = contenders.map(|entry| entry.name).collect();
     names.dedup();
     names
 }

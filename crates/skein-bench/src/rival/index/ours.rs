@@ -13,6 +13,9 @@ use super::{Can, Contender, ENTRIES, Entry};
 #[distributed_slice(ENTRIES)]
 static MASSTREE: Entry = Entry::shared::<Ours<Masstree<Inline<u64>>>>(0);
 
+#[distributed_slice(ENTRIES)]
+static TWIN: Entry = Entry::shared::<Ours<Masstree<Inline<u64>>>>(1).as_twin("skein-masstree, again");
+
 // What figure 8 takes away from the tree.
 #[distributed_slice(ENTRIES)]
 static PLAIN: Entry = Entry::shared::<Ours<Masstree<Inline<u64>, PLAIN_NODES>>>(203).as_step();

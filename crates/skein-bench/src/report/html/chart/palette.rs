@@ -23,7 +23,7 @@ pub(super) const MARKS: usize = 6;
 const LOOKS: usize = HUES * DASHES;
 
 /// Names that share charts, ours first. A name's place is its look.
-const FAMILIES: [&[&str]; 5] = [
+const FAMILIES: [&[&str]; 6] = [
     &[
         "skein-masstree",
         "masstree-crate",
@@ -32,6 +32,7 @@ const FAMILIES: [&[&str]; 5] = [
         "btreemap-rwlock",
         "hashbrown",
         "papaya",
+        "skein-masstree, processes",
     ],
     &[
         "skein-masstree",
@@ -47,6 +48,7 @@ const FAMILIES: [&[&str]; 5] = [
     &["skein", "rocksdb", "redb", "fjall", "lmdb"],
     &["skein", "redis", "memcached", "redis-hash", "no-op"],
     &["shared tree", "hard-partitioned"],
+    &["skein-masstree", "skein-masstree, again"],
 ];
 
 /// How a contender is drawn.

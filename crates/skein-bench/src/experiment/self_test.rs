@@ -1,0 +1,150 @@
+//! The bench measures itself: one index under two names, in turn as all contenders are. What is found to differ is the bench's fault.
+//!
+//! Rounds scatter, so two medians of the same thing differ. They must not differ by more than the rounds of either do. With three rounds
+//! that happens by chance to every sixteenth pair of figures, with seven to one of four thousand (figures that scatter as a normal
+//! distribution does); so there are seven at least.
+
+use linkme::distributed_slice;
+
+use super::grid::{self, Grid, Inserts, over_key_sets};
+use super::loops::{Loop, reads, scans};
+use super::masstree::GET;
+use super::partakers::{OURS, Partakers};
+use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::Result;
+use crate::workload::run::Style;
+use crate::workload::{lookup, scan};
+
+const AGAIN: &str = "skein-masstree, again";
+const ROUNDS: usize = 7;
+/// Smaller steps are not to be seen in a table: memory is weighed once, to the byte, and has no spread.
+const PRINTED: f64 = 1e-3;
+const SETS: [&str; 2] = ["rand-8", "url"];
+
+const LOOPS: [Loop; 4] = [
+    GET,
+    reads("get, dependent", Style::Dependent, |asked, count, seed, share| {
+        lookup::lookups(asked, count, 1.0, seed, share)
+    }),
+    reads("get_many(32)", Style::Batches(32), |asked, count, seed, share| {
+        lookup::lookups(asked, count, 1.0, seed, share)
+    }),
+    scans("scan of 100", false, |asked, count, seed, share| {
+        scan::scans(asked, count / 50, 100, false, seed, share)
+    }),
+];
+
+fn grid(plan: &Plan) -> Grid<'static> {
+    let count = plan.keys_or([1_000_000, 5_000_000, 20_000_000, 20_000_000]);
+    Grid {
+        points: over_key_sets(plan.sets_or(&SETS), count, 0),
+        loops: &LOOPS,
+        operations: count.clamp(1_000, 2_000_000),
+        inserts: Inserts::Timed,
+        memory: true,
+        takes: Partakers::Twins,
+        beside: None,
+    }
+}
+
+fn rounds(plan: &Plan) -> usize {
+    plan.rounds.max(ROUNDS)
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static SELF_TEST: Experiment = Experiment {
+    name: "self-test",
+    rank: 6,
+    title: "the bench itself: one index under two names, seven rounds at least",
+    source: "SkeinDB's own targets",
+    claim: "what is the same is found to be the same: no two medians differ by more than the spread of their rounds",
+    memory: |plan| {
+        let grid = grid(plan);
+        grid::memory(&grid.points, LOOPS.len(), grid.operations)
+    },
+    steps: |plan| grid(plan).points.len() * rounds(plan) * Partakers::Twins.count(),
+    run,
+    judge: |findings| no_difference(findings, OURS, AGAIN),
+};
+
+fn run(bench: &mut Bench) -> Result<()> {
+    bench.plan.rounds = rounds(&bench.plan);
+    bench.set("rounds", bench.plan.rounds);
+    grid::run(bench, &grid(&bench.plan))
+}
+
+/// Whether all medians of two contenders differ by no more than their rounds do.
+fn no_difference(findings: &Findings, one: &str, other: &str) -> Judgement {
+    let (mut compared, mut apart) = (0, Vec::new());
+    for cell in findings.cells.iter().filter(|cell| cell.contender == one) {
+        let label = cell.at.as_ref().map(|at| &*at.label);
+        let (a, Some(b)) = (cell.summary(), findings.summary(&cell.measure, other, label)) else { continue };
+        compared += 1;
+        let ratio = b.median / a.median;
+        if a.far_from(b) && (ratio - 1.0).abs() > PRINTED {
+            apart.push(format!(
+                "{}, {}: ratio {:.3}, spreads {:.1} % and {:.1} %",
+                cell.measure,
+                label.unwrap_or("all"),
+                ratio,
+                100.0 * a.spread(),
+                100.0 * b.spread()
+            ));
+        }
+    }
+    match (compared, apart.len()) {
+        (0, _) => Judgement::untested(format!("{one} and {other} were not both measured")),
+        (_, 0) => Judgement::of(true, format!("no difference in {compared} pairs of figures")),
+        (_, differ) => {
+            let figures = apart.join("; ");
+            Judgement::of(false, format!("{differ} of {compared} pairs of figures differ: {figures}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::findings::Place;
+    use super::*;
+    use crate::result::{Answer, At, Better};
+
+    /// Three rounds of a measure for both names: the second's are so many times the first's.
+    fn findings(measures: &[(&str, f64)]) -> Findings {
+        let mut findings = Findings::default();
+        for (measure, times) in measures {
+            let place = Place { measure, unit: "Mops/s", better: Better::More };
+            let at = At::name("key set", "rand-8");
+            // 2 % from the least to the greatest.
+            for figure in [0.99, 1.0, 1.01] {
+                findings.add(place, OURS, Some(&at), figure);
+                findings.add(place, AGAIN, Some(&at), times * figure);
+            }
+        }
+        findings
+    }
+
+    #[test]
+    fn what_is_the_same_holds() {
+        let judged = no_difference(&findings(&[("get", 1.0), ("insert", 1.015)]), OURS, AGAIN);
+        assert_eq!((judged.answer, &*judged.why), (Answer::Holds, "no difference in 2 pairs of figures"));
+    }
+
+    #[test]
+    fn what_differs_beyond_the_spread_does_not_hold_and_is_named() {
+        for times in [0.8, 1.2] {
+            let judged = no_difference(&findings(&[("get", times), ("insert", 1.0)]), OURS, AGAIN);
+            assert_eq!(judged.answer, Answer::DoesNotHold);
+            let why = format!(
+                "1 of 2 pairs of figures differ: get, rand-8: ratio {times:.3}, spreads 2.0 % and 2.0 %"
+            );
+            assert_eq!(judged.why, why);
+        }
+    }
+
+    #[test]
+    fn one_name_alone_is_no_test() {
+        let mut alone = findings(&[("get", 1.0)]);
+        alone.cells.retain(|cell| cell.contender == OURS);
+        assert_eq!(no_difference(&alone, OURS, AGAIN).answer, Answer::CannotBeTested);
+    }
+}
