@@ -46,7 +46,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// A failure to do something with a file.
-    #[allow(clippy::needless_pass_by_value)] // Whoever has an error gives it away.
+    #[expect(clippy::needless_pass_by_value, reason = "whoever has an error gives it away")]
     pub fn io(doing: &str, path: &Path, error: io::Error) -> Self {
         Self::Failed(format!("cannot {doing} {}: {error}", path.display()))
     }

@@ -2,7 +2,7 @@
 //!
 //! A test program of its own with one test: weighing counts what all threads do.
 #![cfg(feature = "rivals")]
-#![allow(clippy::cast_precision_loss)] // Some millions of bytes.
+#![expect(clippy::cast_precision_loss, reason = "some millions of bytes")]
 
 use skein_bench::counting::{Counting, weigh};
 use skein_bench::keyset;

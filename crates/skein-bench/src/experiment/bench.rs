@@ -168,7 +168,7 @@ fn check_memory(experiment: &Experiment, plan: &Plan) -> Result<()> {
     if needed <= available {
         return Ok(());
     }
-    #[allow(clippy::cast_precision_loss)] // Shown rounded.
+    #[expect(clippy::cast_precision_loss, reason = "shown rounded")]
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     Err(Error::Input(format!(
         "it needs about {:.1} GiB of memory at this size, and {:.1} GiB are available; {}",

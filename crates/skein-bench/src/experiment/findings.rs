@@ -147,7 +147,7 @@ impl Judgement {
 
     /// Both together: what is untested counts less than what does not hold.
     #[must_use]
-    #[allow(clippy::needless_pass_by_value)] // Two become one.
+    #[expect(clippy::needless_pass_by_value, reason = "two become one")]
     pub fn and(self, other: Self) -> Self {
         let rank = |answer| match answer {
             Answer::Holds => 0,

@@ -34,12 +34,14 @@ pub fn leave_out_few(set: &mut KeySet, wanted: &[&Entry]) -> Option<String> {
         return None;
     }
     set.leave_out(limits.0, limits.1);
-    let bounds = in_words(limits);
     Some(format!(
-        "{left_out} of {} keys of {}, absent ones included, are left out for all: {} takes keys of {bounds} only",
+        "left out for all contenders: the {left_out} of {} keys of {}, absent ones included, that are {}; so {} can take part, and \
+         all see the same {} keys",
         lengths.keys,
         set.name,
+        beyond_in_words(limits),
         for_whom.join(" and "),
+        lengths.keys - left_out,
     ))
 }
 
@@ -72,6 +74,15 @@ pub fn in_words((least, most): Limits) -> String {
         usize::MAX => format!("{least} bytes and more"),
         most if most == least => format!("{most} bytes"),
         most => format!("{least} to {most} bytes"),
+    }
+}
+
+/// What keys beyond some lengths are, as a reader sees them.
+fn beyond_in_words(limits: Limits) -> String {
+    match limits {
+        (0, most) => format!("longer than {most} bytes"),
+        (least, usize::MAX) => format!("shorter than {least} bytes"),
+        _ => format!("of other lengths than {}", in_words(limits)),
     }
 }
 
@@ -142,7 +153,8 @@ pub mod tests {
         let note = leave_out_few(&mut set, &[&any, &eight]).expect("ten keys are left out");
         assert_eq!(
             note,
-            "10 of 1000 keys of test, absent ones included, are left out for all: eight takes keys of 8 bytes only"
+            "left out for all contenders: the 10 of 1000 keys of test, absent ones included, that are of other lengths than 8 bytes; \
+             so eight can take part, and all see the same 990 keys"
         );
         assert_eq!((set.keys.len() + set.absent.len(), set.longest), (990, 8));
         assert_eq!(takes_keys(&eight, &set), Ok(()));
@@ -165,9 +177,10 @@ pub mod tests {
         // Six keys of 9 bytes and six of none.
         set.keys = set.keys.iter().chain([&b""[..]; 6]).collect();
         let note = leave_out_few(&mut set, &[&long, &short]).expect("the first one's six are left out");
-        assert!(
-            note.starts_with("6 of 1002 keys") && note.contains("long takes keys of 0 to 8 bytes"),
-            "{note}"
+        assert_eq!(
+            note,
+            "left out for all contenders: the 6 of 1002 keys of test, absent ones included, that are longer than 8 bytes; \
+             so long can take part, and all see the same 996 keys"
         );
         assert!(takes_keys(&short, &set).is_err());
     }

@@ -212,7 +212,7 @@ impl Turn<'_> {
     /// The footprint of an index that says what it holds: it costs nothing then.
     fn own_footprint(&self, bench: &mut Bench, index: &dyn Running) -> Result<()> {
         let own: usize = index.own_bytes().iter().map(|(_, bytes)| bytes).sum();
-        #[allow(clippy::cast_precision_loss)] // Far below 2^52.
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         if own > 0 { footprint(bench, self.at, self.entry, own as f64) } else { Ok(()) }
     }
 
@@ -232,7 +232,7 @@ impl Turn<'_> {
             return Err(Error::Failed(format!("{} takes one thread only", self.entry.name)));
         };
         let outcomes = threads.fill_together(keys, number)?;
-        #[allow(clippy::cast_precision_loss)] // A few threads.
+        #[expect(clippy::cast_precision_loss, reason = "a few threads")]
         let rate = outcomes.iter().map(Outcome::mops).sum::<f64>() / number as f64;
         Ok((index, rate))
     }
@@ -263,7 +263,7 @@ fn record(
         });
     }
     let sum = |figure: fn(&Outcome) -> f64| outcomes.iter().map(figure).sum::<f64>();
-    #[allow(clippy::cast_precision_loss)] // A few threads.
+    #[expect(clippy::cast_precision_loss, reason = "a few threads")]
     let (figure, unit) = match each.counts {
         Counts::Operations => (sum(Outcome::mops), "Mops/s"),
         Counts::KeysRead => (sum(Outcome::mkeys), "Mkeys/s"),

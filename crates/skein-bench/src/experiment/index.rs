@@ -242,7 +242,7 @@ fn growth_points(plan: &Plan) -> Vec<Point> {
     let mut sizes: Vec<usize> = sizes.collect();
     sizes.reverse();
     let keys = plan.sets_or(&["rand-8"]).swap_remove(0);
-    #[allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let at = |size: usize| Some(At::number("keys", size as f64));
     sizes.into_iter().map(|size| Point { keys: keys.clone(), count: size, absent: 0, at: at(size) }).collect()
 }

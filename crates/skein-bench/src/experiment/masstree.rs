@@ -24,7 +24,7 @@ fn fig9_grid(plan: &Plan) -> Grid<'static> {
         keys: format!("prefixed({prefix})"),
         count,
         absent: 0,
-        #[allow(clippy::cast_precision_loss)] // Some tens of bytes.
+        #[expect(clippy::cast_precision_loss, reason = "some tens of bytes")]
         at: Some(At::number("key bytes", (prefix + 8) as f64)),
     };
     Grid {

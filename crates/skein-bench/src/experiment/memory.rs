@@ -75,7 +75,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-#[allow(clippy::cast_precision_loss)] // Far below 2^52.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn payload(keys: &Keys) -> f64 {
     keys.byte_len() as f64 / keys.len() as f64 + size_of::<u64>() as f64
 }
@@ -88,7 +88,7 @@ fn weigh(bench: &mut Bench, at: Option<&At>, set: &str, keys: &Keys, entry: &Ent
         bench.add(per_key(&format!("memory by part, {set}")), entry.name, Some(&at), bytes)?;
     }
     let added = in_own_process(entry, keys)?;
-    #[allow(clippy::cast_precision_loss)] // Far below 2^52.
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     let each = |bytes: u64| bytes as f64 / keys.len() as f64;
     bench.add(per_key(RESIDENT), entry.name, at, each(added.bytes))?;
     bench.add(per_key(PEAK), entry.name, at, each(added.peak_bytes))
@@ -113,7 +113,7 @@ fn grow(bench: &mut Bench, keys: &Keys, entries: &[&'static Entry]) -> Result<()
         for stretch in stretches.iter().filter(|stretch| !stretch.is_empty()) {
             scales.fill(stretch);
             count += stretch.len();
-            #[allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
             let at = At::number("keys", count as f64);
             bench.add(per_key(GROWING), entry.name, Some(&at), scales.beside())?;
             in_all.push(scales.in_all());
@@ -125,7 +125,7 @@ fn grow(bench: &mut Bench, keys: &Keys, entries: &[&'static Entry]) -> Result<()
 
 /// The least, the mean and the most of these sizes: what a user of unknown many keys has to reckon with.
 fn over_doubling(bench: &mut Bench, entry: &Entry, in_all: &[f64]) -> Result<()> {
-    #[allow(clippy::cast_precision_loss)] // A few sizes.
+    #[expect(clippy::cast_precision_loss, reason = "a few sizes")]
     let mean = in_all.iter().sum::<f64>() / in_all.len() as f64;
     let ends = [("least", in_all.iter().copied().fold(f64::INFINITY, f64::min)), ("mean", mean)];
     let most = ("most", in_all.iter().copied().fold(0.0, f64::max));

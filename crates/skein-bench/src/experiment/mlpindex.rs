@@ -98,7 +98,7 @@ fn past_caches() -> f64 {
     mebibytes(2 * machine::caches().last().map_or(0, |cache| cache.bytes))
 }
 
-#[allow(clippy::cast_precision_loss)] // Far below 2^52.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
@@ -135,7 +135,7 @@ fn add(bench: &mut Bench, on: &OnPages, shown: &[&Groups]) -> Result<()> {
         let line = format!("{}, {pages}", size(groups.bytes));
         bench.findings.contender(&line, "the array of this size");
         for (k, t) in normalized(&groups.group_ns).unwrap_or_default() {
-            #[allow(clippy::cast_precision_loss)] // A hundred or so.
+            #[expect(clippy::cast_precision_loss, reason = "a hundred or so")]
             let real = k as f64;
             let at = At::number("K", real);
             bench.add(TIME, &line, Some(&at), t)?;

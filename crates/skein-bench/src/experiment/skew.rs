@@ -126,7 +126,7 @@ fn requests(keys: &Keys, count: usize, only: Option<usize>, delta: u32, random: 
 }
 
 /// All requests in the time of the slowest core.
-#[allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn rate(contender: &str, outcomes: &[Outcome]) -> Result<f64> {
     let wrong: usize = outcomes.iter().map(|outcome| outcome.wrong).sum();
     if wrong > 0 {

@@ -45,26 +45,26 @@ impl Scales {
     }
 
     /// All live bytes.
-    #[allow(clippy::cast_precision_loss)] // Far below 2^52.
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn bytes(&self) -> f64 {
         let own: usize = self.index.own_bytes().iter().map(|(_, bytes)| bytes).sum();
         (self.allocated + own.cast_signed()) as f64
     }
 
     /// Live bytes per key.
-    #[allow(clippy::cast_precision_loss)]
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn in_all(&self) -> f64 {
         self.bytes() / self.keys as f64
     }
 
     /// Live bytes per key without those of keys and values.
-    #[allow(clippy::cast_precision_loss)]
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn beside(&self) -> f64 {
         (self.bytes() - self.payload as f64) / self.keys as f64
     }
 
     /// Bytes per key of each part, for an index that says what it holds; its parts add up to all.
-    #[allow(clippy::cast_precision_loss)]
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     pub fn parts(&self) -> Vec<(&'static str, f64)> {
         let own = self.index.own_bytes();
         if own.is_empty() {
@@ -109,7 +109,7 @@ mod tests {
 
     // The bytes of the allocators are those of all tests that run meanwhile; what is summed up of them is not.
     #[test]
-    #[allow(clippy::cast_precision_loss)] // A few thousand.
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     fn the_parts_of_our_indexes_add_up() {
         let set = keyset::make("url", 2_000, 0, 1).expect("a good name");
         let own = index::all().into_iter().filter(|entry| !entry.rival() && entry.name.starts_with("skein-"));

@@ -21,7 +21,7 @@ pub struct Zipf {
 
 impl Zipf {
     /// A distribution over `items` ranks, of which there is at least one; `theta` is 0 (uniform) or more.
-    #[allow(clippy::cast_precision_loss)] // Past 2^52 items the ends blur by less than they weigh.
+    #[expect(clippy::cast_precision_loss, reason = "past 2^52 items the ends blur by less than they weigh")]
     pub fn new(items: u64, theta: f64) -> Self {
         Self {
             items,
@@ -38,7 +38,11 @@ impl Zipf {
     }
 
     /// A rank, from 0, which is the most popular one.
-    #[allow(clippy::cast_precision_loss, clippy::cast_sign_loss)] // Points lie between 0.5 and `items` + 0.5.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "points lie between 0.5 and `items` + 0.5"
+    )]
     pub fn rank(&self, random: &mut Random) -> u64 {
         loop {
             let area = self.to + random.unit() * (self.from - self.to);
@@ -110,7 +114,7 @@ impl Latest {
 }
 
 #[cfg(test)]
-#[allow(clippy::cast_precision_loss)]
+#[expect(clippy::cast_precision_loss, reason = "some hundred thousand draws")]
 mod tests {
     use super::*;
 

@@ -11,7 +11,10 @@ impl Random {
     }
 
     /// The next number.
-    #[allow(clippy::should_implement_trait)] // It never ends, so an iterator's `Option` would only be in the way.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it never ends, so an iterator's `Option` would only be in the way"
+    )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)
@@ -23,7 +26,7 @@ impl Random {
     }
 
     /// A number from 0 up to, but not, 1.
-    #[allow(clippy::cast_precision_loss)] // 53 bits are what a f64 holds.
+    #[expect(clippy::cast_precision_loss, reason = "53 bits are what a f64 holds")]
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -23,7 +23,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// Of these keys, no two of which are alike; all means are NaN if there are none.
-    #[allow(clippy::cast_precision_loss)] // Sums of bits are far below 2^52.
+    #[expect(clippy::cast_precision_loss, reason = "sums of bits are far below 2^52")]
     pub fn of(keys: &Keys) -> Self {
         let order = sorted(keys);
         let (mut unique, mut shared) = (0, 0);
@@ -52,7 +52,7 @@ impl Statistics {
 impl Statistics {
     /// What `unique_prefix_bits` is for so many keys of random bytes: the mean depth of a leaf in a binary trie of random
     /// strings, log2(n) + gamma / ln(2) + 1/2.
-    #[allow(clippy::cast_precision_loss)]
+    #[expect(clippy::cast_precision_loss, reason = "sums of bits are far below 2^52")]
     pub fn random_bits(keys: usize) -> f64 {
         const EULER_GAMMA: f64 = 0.577_215_664_901_532_9;
         (keys as f64).log2() + EULER_GAMMA / std::f64::consts::LN_2 + 0.5

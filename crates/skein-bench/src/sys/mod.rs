@@ -63,7 +63,7 @@ pub fn pinned<T>(n: usize, work: impl FnOnce() -> T) -> Result<T> {
     Ok(done)
 }
 
-#[allow(clippy::needless_pass_by_value)] // The shape that `map_err` wants.
+#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
 fn not_pinned(error: io::Error) -> Error {
     Error::Failed(format!("cannot pin a thread to a core: {error}"))
 }

@@ -24,7 +24,7 @@ pub fn inserts_and_lookups(asked: &Asked<'_>, count: usize, inserts: f64, seed: 
 pub fn removes(asked: &Asked<'_>, left: f64, seed: u64, share: Share) -> Script {
     let mut numbers: Vec<usize> = share.of(asked.keys().len()).collect();
     share.random(seed).shuffle(&mut numbers);
-    #[allow(clippy::cast_precision_loss, clippy::cast_sign_loss)] // A part of a count of keys.
+    #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "a part of a count of keys")]
     let goes = (numbers.len() as f64 * (1.0 - left)) as usize;
     let mut script = Script::default();
     for &number in &numbers[..goes] {

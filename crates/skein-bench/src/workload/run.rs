@@ -52,13 +52,13 @@ pub struct Outcome {
 
 impl Outcome {
     /// Millions of operations per second.
-    #[allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn mops(&self) -> f64 {
         self.operations as f64 / self.took.as_secs_f64() / 1e6
     }
 
     /// Millions of keys read per second.
-    #[allow(clippy::cast_precision_loss)]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn mkeys(&self) -> f64 {
         self.keys_read as f64 / self.took.as_secs_f64() / 1e6
     }

@@ -1,6 +1,6 @@
 //! Proportions and distributions of the workloads, and that a wrong answer is noticed in every one.
 
-#![allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+#![expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -100,7 +100,7 @@ fn run(bench: &mut Bench) -> Result<()> {
                 let seed = bench.plan.seed.wrapping_add((round * KINDS.len() + number) as u64);
                 let asked = uniform(ask, keys.len(), requests(&bench.plan, pipeline), seed);
                 for target in targets.iter_mut().filter(|target| able(target, ask)) {
-                    #[allow(clippy::cast_precision_loss)] // A few.
+                    #[expect(clippy::cast_precision_loss, reason = "a few")]
                     let at = At::number("pipeline", pipeline as f64);
                     let loop_name = format!("{name}, pipeline {pipeline}");
                     measure(bench, target, &loop_name, &asked, pipeline, (rate(name), cpu(cpu_name)), &at)?;

@@ -205,7 +205,7 @@ pub fn measure(
     let took = start.elapsed().as_secs_f64();
     done.map_err(|error| target.server.explain(error))?;
     let cpu_seconds = target.server.cpu_seconds()? - before;
-    #[allow(clippy::cast_precision_loss)] // Far below 2^52.
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     let requests = asked.len() as f64;
     bench.add(rate, target.name, Some(at), requests / took / 1e3)?;
     bench.add(cpu, target.name, Some(at), cpu_seconds / requests * 1e6)

@@ -200,7 +200,7 @@ fn wrong(contender: &str, measure: &str, wrong: usize) -> Error {
 }
 
 /// Thousands of operations per second.
-#[allow(clippy::cast_precision_loss)] // Counts are far below 2^52.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn krows_per_s(operations: usize, since: Instant) -> f64 {
     operations as f64 / since.elapsed().as_secs_f64() / 1e3
 }

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 const BETWEEN_LOOKS: usize = 64;
 
 /// An error of ours.
-#[allow(clippy::needless_pass_by_value)] // the shape that `map_err` wants
+#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
 pub fn failed(error: skein_store::Error) -> Error {
     Error::Failed(format!("{OURS}: {error}"))
 }
@@ -108,7 +108,7 @@ pub fn puts_during_checkpoint(
 }
 
 /// Thousands of rows per second that a checkpoint wrote.
-#[allow(clippy::cast_precision_loss)] // Far below 2^52.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub fn checkpoint_rate(made: &CheckpointReport) -> f64 {
     made.rows as f64 / made.took.as_secs_f64() / 1e3
 }

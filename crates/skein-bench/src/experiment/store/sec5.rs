@@ -89,7 +89,7 @@ fn recover(bench: &mut Bench, rows: &Rows, folder: &Path, place: Place<'_>) -> R
 }
 
 fn judge(findings: &Findings) -> Judgement {
-    #[allow(clippy::cast_precision_loss)] // A few cores.
+    #[expect(clippy::cast_precision_loss, reason = "a few cores")]
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     let beside_the_paper = |place: Place<'_>, paper: f64| {
         let rate = findings.median(place.measure, OURS, None);

@@ -50,7 +50,7 @@ pub use erased::{Running, Threads};
 
 /// What a contender can do beside inserting and looking up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // Each is a fact by itself.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
 pub struct Can {
     /// It has a batch lookup of its own.
     pub batches: bool,

@@ -33,7 +33,7 @@ pub use ours::NAME as OURS;
 pub use process::{Process, free_address, version};
 
 /// What can be asked of a server.
-#[allow(clippy::struct_excessive_bools)] // Each is a question of its own.
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Can {
     /// One value per key, read and set.

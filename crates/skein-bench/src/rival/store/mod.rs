@@ -59,7 +59,10 @@ impl Setup<'_> {
 }
 
 /// An embedded store under test. Every error is in the store's own words.
-#[allow(clippy::missing_errors_doc)]
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "every method may fail as its store does, and nothing more can be said"
+)]
 pub trait Contender {
     /// Puts rows, all or nothing.
     fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()>;
@@ -125,7 +128,6 @@ pub fn absent() -> Vec<(&'static str, String)> {
 }
 
 /// An error of a store, as text.
-#[allow(clippy::needless_pass_by_value)] // the shape that `map_err` wants
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
