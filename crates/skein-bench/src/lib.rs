@@ -17,6 +17,7 @@ mod error;
 pub mod experiment;
 pub mod keyset;
 pub mod machine;
+mod nearest;
 pub mod probe;
 pub mod report;
 pub mod result;
@@ -25,3 +26,4 @@ pub mod sys;
 pub mod workload;
 
 pub use error::{Error, Result};
+pub use nearest::did_you_mean;

@@ -88,7 +88,6 @@ pub fn weigh_index(bench: &mut Bench, at: Option<&At>, keys: &Keys, entry: &Entr
     scales.fill(keys);
     bench.add(per_key(BESIDE), entry.name, at, scales.beside())?;
     bench.add(per_key(IN_ALL), entry.name, at, scales.in_all())?;
-    footprint(bench, at, entry, scales.bytes())?;
     Ok(scales)
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::family::{self, Family, Request, Source, Takes};
-use crate::{Error, Result};
+use crate::{Error, Result, did_you_mean};
 
 /// The family of a key set, and what its source is opened for.
 #[derive(Debug)]
@@ -28,9 +28,11 @@ impl Named {
         let end = name.find([':', '(']).unwrap_or(name.len());
         let (word, rest) = name.split_at(end);
         let Some(family) = family::all().into_iter().find(|family| family.name == word.trim()) else {
+            let names: Vec<_> = family::all().into_iter().map(|family| family.name).collect();
             let usages: Vec<_> = family::all().into_iter().map(Family::usage).collect();
             return Err(Error::Input(format!(
-                "there is no key set '{name}'; there are {}",
+                "there is no key set '{name}'{}; there are {}",
+                did_you_mean(word, &names),
                 usages.join(", ")
             )));
         };

@@ -75,6 +75,14 @@ fn first_line(path: &str) -> Option<String> {
     Some(read_to_string(path).ok()?.lines().next()?.trim().to_owned())
 }
 
+impl Cache {
+    /// Of its text in results, `L2 1024K`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (level, size) = text.strip_prefix('L')?.split_once(' ')?;
+        Some(Self { level: level.parse().ok()?, bytes: kibibytes(size)? })
+    }
+}
+
 impl fmt::Display for Cache {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "L{} {}K", self.level, self.bytes >> 10)
@@ -128,6 +136,15 @@ mod tests {
             "Some CPU; 2 cores; caches L1 48K, L2 2048K; memory 1024 MiB; transparent huge pages madvise; Linux 6.1"
         );
         assert!(Machine::default().to_string().starts_with("unknown; 0 cores"));
+    }
+
+    #[test]
+    fn caches_are_read_back() {
+        let cache = Cache { level: 3, bytes: 36_608 << 10 };
+        assert_eq!(Cache::parse(&cache.to_string()), Some(cache));
+        for odd in ["", "L3", "3 1K", "L3 1M", "Lx 1K"] {
+            assert_eq!(Cache::parse(odd), None, "{odd}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   lines ──► view     runs, their measures, the cells of each in the order of points and contenders
+//!              │            footprint: whether what was measured lay in caches
 //!              ├──► table     for the terminal
 //!              └──► html      one page: charts, the figures below each, who was measured and who was not
 //!   lines, lines ──► compare  which cells moved beyond the noise
@@ -12,6 +13,7 @@
 
 mod compare;
 mod figures;
+mod footprint;
 mod html;
 mod probe;
 mod table;

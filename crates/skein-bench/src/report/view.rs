@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::figures::Figures;
+use super::footprint;
 use crate::result::{At, Better, Cell, Line, Run, Verdict};
 
 /// A results file.
@@ -110,9 +111,10 @@ impl<'a> RunView<'a> {
         self.measures.iter().flat_map(|measure| measure.cells.iter().copied())
     }
 
-    /// The notes, and what the file itself makes necessary to know.
+    /// The notes, and what the figures and the file itself make necessary to know.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = self.notes.iter().map(|&note| note.to_owned()).collect();
+        remarks.extend(footprint::remarks(self));
         if self.doubles > 0 {
             remarks.push(format!(
                 "the file holds {} lines of this run more than once; the first of each is shown",

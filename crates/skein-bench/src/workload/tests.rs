@@ -2,7 +2,7 @@
 
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::run::{self, How, Style};
 use super::ycsb::{LETTERS, Popularity};
@@ -133,7 +133,21 @@ fn proportions_are_as_stated() {
         let writes = share_of(&script, Kind::Put) + share_of(&script, Kind::ReadModifyWrite);
         near(writes, 1.0 - reads);
     }
-    near(share_of(&mix::inserts_and_lookups(&asked, 4_000, 0.5, 9, Share::ALL), Kind::Put), 0.5);
+    for inserts in [0.05, 0.5, 0.95] {
+        let script = mix::inserts_and_lookups(&asked, 4_000, inserts, 9, Share::ALL);
+        near(share_of(&script, Kind::Put), inserts);
+        near(share_of(&script, Kind::Get), 1.0 - inserts);
+    }
+    let bounds = lookup::lower_bounds(&asked, OPS, 0.15, 9, Share::ALL);
+    assert!(bounds.ops.iter().all(|op| op.kind == Kind::LowerBound));
+    let present: HashSet<&[u8]> = set.keys.iter().collect();
+    let hits = bounds.keys.iter().filter(|key| present.contains(key)).count();
+    near(hits as f64 / bounds.len() as f64, 0.15);
+    let removes = mix::removes(&asked, 0.25, 9, Share::ALL);
+    near(
+        removes.ops.iter().filter(|op| op.kind == Kind::Remove).count() as f64 / set.keys.len() as f64,
+        0.75,
+    );
 }
 
 #[test]

@@ -248,7 +248,7 @@ fn what_makes_no_sense_is_refused() {
     assert_refused(
         &tiny(folder.path(), &["masstree-fig99"], &[]),
         2,
-        &["masstree-fig99", "skein bench list"],
+        &["masstree-fig99", "skein bench list", "did you mean 'masstree-fig9'"],
     );
     assert_refused(
         &tiny(folder.path(), &["lookup"], &["--only", "nobody"]),
@@ -256,12 +256,21 @@ fn what_makes_no_sense_is_refused() {
         &["nobody", "skein-masstree"],
     );
     assert_refused(
+        &tiny(folder.path(), &["lookup"], &["--only", "skein-mastree"]),
+        2,
+        &["did you mean 'skein-masstree'?"],
+    );
+    assert_refused(
         &tiny(folder.path(), &["server"], &["--set", "geese=7"]),
         2,
         &["geese", "connections (connections of the client)"],
     );
     assert_refused(&tiny(folder.path(), &["lookup"], &["--set", "batch=7"]), 2, &["a setting of store"]);
-    assert_refused(&tiny(folder.path(), &["lookup"], &["--keys", "rand-9"]), 1, &["rand-9", "rand-8"]);
+    assert_refused(
+        &tiny(folder.path(), &["lookup"], &["--keys", "rand-9"]),
+        1,
+        &["rand-9", "did you mean 'rand-8'"],
+    );
     assert_refused(
         &tiny(folder.path(), &["lookup"], &["--keys", "file:/nowhere/keys"]),
         1,

@@ -97,7 +97,8 @@ fn check_names(args: &Args) -> Result<(), Failure> {
     let absent = rival::absent().into_iter().find(|(absent, _)| absent == name);
     let why = absent.map_or_else(String::new, |(_, why)| format!(" ({why})"));
     Err(Failure::usage(format!(
-        "there is no contender '{name}' in this build{why}; there are: {}",
+        "there is no contender '{name}' in this build{}; there are: {}",
+        if why.is_empty() { skein_bench::did_you_mean(name, &known) } else { why },
         known.join(", ")
     )))
 }

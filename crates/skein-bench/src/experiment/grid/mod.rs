@@ -159,7 +159,8 @@ fn measure_point(
         for entry in entries {
             bench.step(&format!("{}: round {}, {}", set.name, round + 1, entry.name));
             if round == 0 && grid.memory {
-                weigh_index(bench, point.at.as_ref(), &set.keys, entry)?;
+                let weighed = weigh_index(bench, point.at.as_ref(), &set.keys, entry)?.bytes();
+                footprint(bench, point.at.as_ref(), entry, weighed)?;
             }
             let turn = Turn { grid, at: point.at.as_ref(), set, entry };
             turn.measure(bench, &scripts, round == 0 && !grid.memory)?;
@@ -288,3 +289,6 @@ pub fn over_key_sets(names: Vec<String>, count: usize, absent: usize) -> Vec<Poi
     let at = |name: &str| Some(At::name("key set", name));
     names.into_iter().map(|name| Point { at: at(&name), keys: name, count, absent }).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! That a contender which gives a wrong answer ends the run.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::super::loops::reads;
+use super::super::{Experiment, Judgement, Plan, bench};
+use super::*;
+use crate::result::{Answer, Line, Machine, Sink, read};
+use crate::rival::index::{Can, Contender};
+use crate::workload::lookup;
+use crate::workload::run::Style;
+
+/// A map that forgets what belongs to keys that end with a 7.
+struct Forgetful(RefCell<BTreeMap<Vec<u8>, u64>>);
+
+impl Contender for Forgetful {
+    const NAME: &'static str = "forgetful";
+    const ABOUT: &'static str = "";
+    const CAN: Can = Can::NOTHING;
+    type Pin<'a> = ();
+
+    fn new(_expected: usize) -> Self {
+        Self(RefCell::default())
+    }
+
+    fn pin(&self) {}
+
+    fn insert(&self, _pin: &(), key: &[u8], value: u64) {
+        self.0.borrow_mut().insert(key.to_owned(), value);
+    }
+
+    fn get(&self, _pin: &(), key: &[u8]) -> Option<u64> {
+        self.0.borrow().get(key).copied().filter(|_| !key.ends_with(b"7"))
+    }
+}
+
+static FORGETFUL: Entry = Entry::alone::<Forgetful>(0);
+
+fn lookups(bench: &mut Bench) -> Result<()> {
+    let loops = [reads("lookup", Style::Independent, |asked, count, seed, share| {
+        lookup::lookups(asked, count, 1.0, seed, share)
+    })];
+    let point = Point { keys: "decimal".into(), count: 500, absent: 0, at: None };
+    let set = keyset::make(&point.keys, point.count, point.absent, 1)?;
+    let grid = Grid {
+        points: vec![point.clone()],
+        loops: &loops,
+        operations: 500,
+        inserts: true,
+        memory: false,
+        takes: |_| true,
+    };
+    measure_point(bench, &grid, 1, &point, &set, &[&FORGETFUL])
+}
+
+/// Not registered: only this test runs it.
+const EXPERIMENT: Experiment = Experiment {
+    name: "lookups of a forgetful map",
+    rank: 0,
+    title: "",
+    source: "",
+    claim: "",
+    memory: |_| Ok(0),
+    steps: |_| 1,
+    run: lookups,
+    judge: |_| Judgement::of(true, "it ran"),
+};
+
+#[test]
+fn a_wrong_answer_ends_the_run_and_is_in_its_results() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let results = folder.path().join("results.jsonl");
+    let mut sink = Sink::append(&results).expect("a file");
+    let done = bench::run(&EXPERIMENT, &Plan::of_a_test(), &Machine::default(), true, &mut sink);
+    let error = done.expect_err("a tenth of the answers is wrong");
+    let Error::Wrong { contender, measure, wrong } = &error else { panic!("{error}") };
+    assert_eq!((&**contender, &**measure), ("forgetful", "lookup"));
+    assert!((10..200).contains(wrong), "{wrong} of 500");
+    let lines = read(&results).expect("readable");
+    assert!(
+        !lines.iter().any(|line| matches!(line, Line::Cell(cell) if cell.measure == "lookup")),
+        "{lines:?}"
+    );
+    let verdict = lines.iter().find_map(|line| match line {
+        Line::Verdict(verdict) => Some(verdict),
+        _ => None,
+    });
+    let verdict = verdict.expect("every run has one");
+    assert_eq!(verdict.answer, Answer::CannotBeTested);
+    assert!(verdict.why.contains("wrong answers in 'lookup'"), "{}", verdict.why);
+}

@@ -1,0 +1,243 @@
+//! What a random read costs in the footprint of each index, and whether that is memory's latency or a cache's.
+//!
+//! ```text
+//!   cells of the measure `footprint` ──► MiB ─┐
+//!                                             ├──► ns of a random read there, beside the level of memory
+//!   the probe's reads, the machine's caches ──┘
+//! ```
+//!
+//! An index that fits a cache is measured at the cache's latency; its figures say little of one that does not.
+
+use super::figures::number;
+use super::text::one_line;
+use super::view::{Measure, RunView, point_name};
+use crate::machine::Cache;
+use crate::probe::plateaus;
+use crate::result::{At, FOOTPRINT, Machine, Probe};
+
+/// Below this part of memory's latency a read is a cache's.
+const OF_MEMORY: f64 = 0.8;
+
+/// A remark for each point at which footprints were measured; none if the machine was not probed.
+pub(super) fn remarks(view: &RunView<'_>) -> Vec<String> {
+    let machine = &view.run.machine;
+    let Some(latency) = machine.probe.as_ref().and_then(|probe| Latency::of(machine, probe)) else {
+        return Vec::new();
+    };
+    let measured = view.measures.iter().filter(|measure| measure.name == FOOTPRINT);
+    measured
+        .flat_map(|measure| measure.points.iter().filter_map(|&point| remark(&latency, measure, point)))
+        .collect()
+}
+
+/// Reads by footprint, and the level of memory if the probe has left the caches.
+struct Latency {
+    /// Pairs of MiB and nanoseconds, rising in MiB.
+    reads: Vec<(f64, f64)>,
+    memory: Option<Memory>,
+}
+
+struct Memory {
+    ns: f64,
+    /// The least footprint, in MiB, that is past the caches.
+    from: f64,
+}
+
+impl Latency {
+    fn of(machine: &Machine, probe: &Probe) -> Option<Self> {
+        let usable = |(bytes, ns): &&(u64, f64)| *bytes > 0 && ns.is_finite() && *ns > 0.0;
+        let mut reads: Vec<(u64, f64)> = probe.read_ns_by_footprint.iter().filter(usable).copied().collect();
+        reads.sort_by_key(|(bytes, _)| *bytes);
+        if reads.is_empty() {
+            return None;
+        }
+        let caches: Vec<Cache> = machine.caches.iter().filter_map(|text| Cache::parse(text)).collect();
+        let levels = plateaus(&reads, &caches);
+        // Without sizes of caches the last of several levels is taken for memory.
+        let last =
+            levels.last().filter(|last| last.name == "memory" || caches.is_empty() && levels.len() > 1);
+        let memory = last.map(|last| Memory { ns: last.ns, from: mebibytes(last.from_bytes) });
+        Some(Self { reads: reads.into_iter().map(|(bytes, ns)| (mebibytes(bytes), ns)).collect(), memory })
+    }
+
+    /// Nanoseconds of a random read in so many MiB: between two that were measured by logarithms of both, beyond them as at the end.
+    fn at(&self, mebibytes: f64) -> f64 {
+        let after = self.reads.partition_point(|(size, _)| *size < mebibytes);
+        let (Some(&(low, low_ns)), Some(&(high, high_ns))) =
+            (self.reads.get(after.wrapping_sub(1)), self.reads.get(after))
+        else {
+            return self.reads.get(after.min(self.reads.len() - 1)).map_or(f64::NAN, |(_, ns)| *ns);
+        };
+        let part = (mebibytes / low).ln() / (high / low).ln();
+        low_ns * (high_ns / low_ns).powf(part)
+    }
+
+    fn is_of_caches(&self, mebibytes: f64) -> Option<bool> {
+        let memory = self.memory.as_ref()?;
+        Some(mebibytes < memory.from || self.at(mebibytes) < OF_MEMORY * memory.ns)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown rounded")]
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// What is to be known of the footprints at a point.
+fn remark(latency: &Latency, measure: &Measure<'_>, point: Option<&At>) -> Option<String> {
+    let of = |contender: &&str| {
+        let size = measure.cell(contender, point)?.summary().median;
+        (size.is_finite() && size > 0.0).then(|| (size, one_line(contender)))
+    };
+    let mut sizes: Vec<(f64, String)> = measure.contenders.iter().filter_map(of).collect();
+    sizes.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (least, most) = (sizes.first()?, sizes.last()?);
+    let one = |(size, contender): &(f64, String)| {
+        format!("{} ns in the {} MiB of {contender}", number(latency.at(*size)), number(*size))
+    };
+    let both = if sizes.len() == 1 { one(least) } else { format!("{} and {}", one(least), one(most)) };
+    let place = point.map_or_else(String::new, |point| format!("{}: ", one_line(&point_name(Some(point)))));
+    Some(format!("{place}a random read takes {both}; {}", judged(latency, &sizes)))
+}
+
+/// Whether these footprints, smallest first, are of caches.
+fn judged(latency: &Latency, sizes: &[(f64, String)]) -> String {
+    let Some(memory) = &latency.memory else {
+        return "the probe did not leave the caches, so nothing here says what memory costs".to_owned();
+    };
+    let of_caches: Vec<&str> = sizes
+        .iter()
+        .filter(|(size, _)| latency.is_of_caches(*size) == Some(true))
+        .map(|(_, name)| &**name)
+        .collect();
+    let memory = format!("memory takes {} ns", number(memory.ns));
+    match of_caches.len() {
+        0 => format!("that is memory's latency ({memory})"),
+        some if some == sizes.len() => {
+            format!("{memory}, so these figures are of caches, not of memory: take more keys to measure that")
+        }
+        _ => format!(
+            "{memory}, so the figures of {} are of caches, not of memory: take more keys to measure that",
+            of_caches.join(", ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::view::View;
+    use crate::result::{Better, Cell, Line, Run};
+
+    /// L1 to 32 KiB, L2 to 1 MiB, L3 to 32 MiB, memory from 64 MiB on.
+    fn machine() -> Machine {
+        let reads = (12..31).map(|power| {
+            let ns = match power {
+                ..16 => 1.5,
+                16..21 => 5.0,
+                21..26 => 25.0,
+                _ => 100.0,
+            };
+            (1 << power, ns)
+        });
+        let probe = Probe { read_ns_by_footprint: reads.collect(), ..Probe::default() };
+        let caches = ["L1 32K", "L2 1024K", "L3 32768K"].map(str::to_owned).into();
+        Machine { caches, probe: Some(probe), ..Machine::default() }
+    }
+
+    fn run(machine: Machine) -> Run {
+        Run {
+            schema: 1,
+            run: "r".into(),
+            experiment: "lookup".into(),
+            title: String::new(),
+            source: String::new(),
+            claim: String::new(),
+            started_unix_s: 0,
+            version: String::new(),
+            command: String::new(),
+            setting: std::collections::BTreeMap::new(),
+            machine,
+            contenders: Vec::new(),
+            absent: Vec::new(),
+        }
+    }
+
+    /// What is said of contenders with so many MiB on one key set.
+    fn said(machine: Machine, sizes: &[(&str, f64)]) -> Vec<String> {
+        let mut lines = vec![Line::Run(run(machine))];
+        lines.extend(sizes.iter().map(|(contender, size)| {
+            Line::Cell(Cell {
+                run: "r".into(),
+                measure: FOOTPRINT.into(),
+                unit: "MiB".into(),
+                better: Better::Neither,
+                contender: (*contender).into(),
+                at: Some(At::name("key set", "rand-8")),
+                rounds: vec![*size],
+                quantiles: Vec::new(),
+            })
+        }));
+        View::of(&lines).runs[0].remarks()
+    }
+
+    #[test]
+    fn an_index_in_a_cache_is_said_to_be() {
+        let said = said(machine(), &[("ours", 8.0), ("theirs", 24.0)]);
+        assert_eq!(
+            said,
+            [
+                "key set rand-8: a random read takes 25.00 ns in the 8.00 MiB of ours and 25.00 ns in the 24.00 MiB of theirs; \
+              memory takes 100.0 ns, so these figures are of caches, not of memory: take more keys to measure that"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_of_several_in_a_cache_is_named() {
+        let said = said(machine(), &[("theirs", 512.0), ("ours", 8.0)]);
+        assert!(
+            said[0].contains("25.00 ns in the 8.00 MiB of ours and 100.0 ns in the 512.0 MiB of theirs"),
+            "{said:?}"
+        );
+        assert!(said[0].contains("so the figures of ours are of caches"), "{said:?}");
+    }
+
+    #[test]
+    fn an_index_past_the_caches_has_memorys_latency() {
+        let said = said(machine(), &[("ours", 300.0)]);
+        assert!(said[0].contains("100.0 ns in the 300.0 MiB of ours; that is memory's latency"), "{said:?}");
+    }
+
+    #[test]
+    fn a_read_is_slower_on_the_way_to_memory_and_not_yet_memorys() {
+        // Between 32 and 64 MiB: the probe has seen 25 and 100 ns at its ends.
+        let latency = Latency::of(&machine(), &machine().probe.expect("probed")).expect("figures");
+        let between = latency.at(45.25);
+        assert!((between - 50.0).abs() < 0.5, "{between}");
+        assert_eq!(latency.is_of_caches(45.25), Some(true));
+        assert_eq!(latency.is_of_caches(64.0), Some(false));
+        assert!((latency.at(1e-6) - 1.5).abs() < 1e-9 && (latency.at(1e6) - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_probe_that_stayed_in_the_caches_says_nothing_of_memory() {
+        let mut small = machine();
+        small.caches.push("L4 4194304K".into());
+        let said = said(small, &[("ours", 300.0)]);
+        assert!(said[0].contains("did not leave the caches"), "{said:?}");
+    }
+
+    #[test]
+    fn without_a_probe_or_with_an_odd_one_nothing_is_said() {
+        assert_eq!(said(Machine { probe: None, ..machine() }, &[("ours", 8.0)]), [""; 0]);
+        let odd = Probe { read_ns_by_footprint: vec![(0, 1.0), (1 << 20, f64::NAN)], ..Probe::default() };
+        assert_eq!(said(Machine { probe: Some(odd), ..machine() }, &[("ours", 8.0)]), [""; 0]);
+        let one = Probe { read_ns_by_footprint: vec![(1 << 20, 5.0)], ..Probe::default() };
+        let said = said(
+            Machine { probe: Some(one), ..machine() },
+            &[("ours", 8.0), ("odd", f64::NAN), ("none", 0.0)],
+        );
+        assert!(said[0].contains("takes 5.00 ns in the 8.00 MiB of ours;"), "{said:?}");
+    }
+}
