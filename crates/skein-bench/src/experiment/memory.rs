@@ -16,6 +16,7 @@ use crate::rival::index::Entry;
 const SETS: [&str; 3] = ["rand-8", "az1", "url"];
 /// The paper's baseline beside the indexes.
 const PAYLOAD: &str = "keys and values alone";
+const PARTS: &str = "memory by part";
 const RESIDENT: &str = "resident size";
 const PEAK: &str = "resident size, at its peak";
 const GROWING: &str = "memory beside keys and values, as keys are added";
@@ -84,8 +85,8 @@ fn payload(keys: &Keys) -> f64 {
 fn weigh(bench: &mut Bench, at: Option<&At>, set: &str, keys: &Keys, entry: &Entry) -> Result<()> {
     let parts = weigh_index(bench, at, keys, entry)?.parts();
     for (part, bytes) in parts {
-        let at = At::name("part", part);
-        bench.add(per_key(&format!("memory by part, {set}")), entry.name, Some(&at), bytes)?;
+        let at = At::name("part", &format!("{set}: {part}"));
+        bench.add(per_key(PARTS), entry.name, Some(&at), bytes)?;
     }
     let added = in_own_process(entry, keys)?;
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]

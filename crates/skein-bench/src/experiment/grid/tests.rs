@@ -47,11 +47,12 @@ fn lookups(bench: &mut Bench) -> Result<()> {
         points: vec![point.clone()],
         loops: &loops,
         operations: 500,
-        inserts: true,
+        inserts: Inserts::Timed,
         memory: false,
-        takes: |_| true,
+        takes: Partakers::All,
+        beside: None,
     };
-    measure_point(bench, &grid, 1, &point, &set, &[&FORGETFUL])
+    measure_point(bench, &grid, &point, &set, &[&FORGETFUL])
 }
 
 /// Not registered: only this test runs it.

@@ -12,7 +12,8 @@ use crate::report::figures::{Figures, number, tame};
 use crate::report::view::Measure;
 use crate::result::{Better, Probe};
 
-/// An axis of points is logarithmic if the last is this many times the first.
+/// An axis of points is logarithmic if the last is this many times the first, unless it begins at 1: there things are counted, such as
+/// threads, and what grows with them by a line has to look so.
 const WIDE: f64 = 30.0;
 /// An axis of figures is logarithmic if the greatest is this many times the least.
 const TALL: f64 = 1000.0;
@@ -77,7 +78,7 @@ fn series(measure: &Measure<'_>, contender: &str, points: &[(f64, String)], pale
 /// Where these rising numbers lie on an axis, as parts of its length.
 fn places(values: &[f64]) -> Vec<f64> {
     let (Some(&first), Some(&last)) = (values.first(), values.last()) else { return Vec::new() };
-    let scale = if first > 0.0 && last / first >= WIDE {
+    let scale = if first > 1.0 && last / first >= WIDE {
         Scale::logarithmic(first, last)
     } else {
         Scale::linear(first, last)
@@ -147,6 +148,7 @@ mod tests {
         assert!((wide[1] - 0.5).abs() < 1e-9);
         let narrow = places(&[1.0, 2.0, 4.0]);
         assert!((narrow[1] - 1.0 / 3.0).abs() < 1e-9);
+        assert!((places(&[1.0, 60.5, 120.0])[1] - 0.5).abs() < 1e-9, "counted from 1 on");
         assert!(places(&[-5.0, 0.0, 500.0])[1] < 0.02, "below 0 there is no logarithm");
         assert!(places(&[]).is_empty());
     }
