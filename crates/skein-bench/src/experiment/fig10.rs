@@ -8,7 +8,7 @@ use linkme::distributed_slice;
 
 use super::findings::Place;
 use super::grid::{self, Grid, Inserts, PER_THREAD, Point};
-use super::loops::{Counts, Loop};
+use super::loops::{Counts, Loop, Prepared};
 use super::masstree::GET;
 use super::partakers::{OURS, Partakers};
 use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
@@ -16,7 +16,6 @@ use crate::keyset::KeySet;
 use crate::result::{At, Better};
 use crate::rival::index::{self, Running};
 use crate::sys::{Clock, in_processes, one_thread};
-use crate::workload::Script;
 use crate::workload::run::{How, Outcome, Style};
 use crate::{Error, Result};
 
@@ -90,14 +89,14 @@ fn run(bench: &mut Bench) -> Result<()> {
 }
 
 /// A process for each thread of the point: it inserts all keys into a tree of its own, and then gets what the thread gets.
-fn processes(bench: &mut Bench, point: &Point, set: &KeySet, scripts: &[Vec<Script>]) -> Result<()> {
+fn processes(bench: &mut Bench, point: &Point, set: &KeySet, prepared: &[Prepared]) -> Result<()> {
     let Some(entry) = index::all().into_iter().find(|entry| entry.name == OURS) else {
         return Err(Error::Failed(format!("{OURS} is not in this build")));
     };
     if !bench.plan.wants(OURS) {
         return Ok(());
     }
-    let scripts = &scripts[0];
+    let Prepared { warm_up, scripts } = &prepared[0];
     bench.step(&format!("{}: {} processes", set.name, scripts.len()));
     if let Err(why) = one_thread() {
         bench.findings.absent(PROCESSES, why.to_string());
@@ -106,10 +105,11 @@ fn processes(bench: &mut Bench, point: &Point, set: &KeySet, scripts: &[Vec<Scri
     let begin = |number: usize| (number, (entry.make)(set.keys.len()));
     let how = How { clock: Clock::Wall, style: Style::Independent };
     let phase = |(number, tree): &mut (usize, Box<dyn Running>), phase: usize| {
-        figures(&match phase {
-            0 => tree.fill(&set.keys, 0, 1, how.clock),
-            _ => tree.run(&scripts[*number], how),
-        })
+        if phase == 0 {
+            return figures(&tree.fill(&set.keys, 0, 1, how.clock));
+        }
+        tree.run(&warm_up[*number], how);
+        figures(&tree.run(&scripts[*number], how))
     };
     let found = in_processes(scripts.len(), PHASES.len(), begin, phase)?;
     bench.findings.contender(

@@ -91,7 +91,7 @@ static LOOKUP: Experiment = Experiment {
 };
 
 /// Scans a hundredth of the keys that lookups ask for, since each reads a hundred.
-const SCANS: [Loop; 6] = [
+const SCANS: [Loop; 8] = [
     scans("scan of 10", false, |asked, count, seed, share| {
         scan::scans(asked, count / 10, 10, false, seed, share)
     }),
@@ -101,8 +101,14 @@ const SCANS: [Loop; 6] = [
     scans("scan of 1000", false, |asked, count, seed, share| {
         scan::scans(asked, count / 500, 1000, false, seed, share)
     }),
+    scans("scan of 10, backward", true, |asked, count, seed, share| {
+        scan::scans(asked, count / 10, 10, true, seed, share)
+    }),
     scans("scan of 100, backward", true, |asked, count, seed, share| {
         scan::scans(asked, count / 50, 100, true, seed, share)
+    }),
+    scans("scan of 1000, backward", true, |asked, count, seed, share| {
+        scan::scans(asked, count / 500, 1000, true, seed, share)
     }),
     scans("lower bound, 15 % hits", false, |asked, count, seed, share| {
         lookup::lower_bounds(asked, count, 0.15, seed, share)
@@ -154,7 +160,7 @@ macro_rules! letter {
     };
 }
 
-const YCSB: [Loop; 9] = [
+const YCSB: [Loop; 12] = [
     letter!(0, "A, Zipfian", Zipfian),
     letter!(1, "B, Zipfian", Zipfian),
     letter!(2, "C, Zipfian", Zipfian),
@@ -162,8 +168,11 @@ const YCSB: [Loop; 9] = [
     letter!(4, "E, Zipfian", Zipfian),
     letter!(5, "F, Zipfian", Zipfian),
     letter!(0, "A, uniform", Uniform),
+    letter!(1, "B, uniform", Uniform),
     letter!(2, "C, uniform", Uniform),
+    letter!(3, "D, uniform", Uniform),
     letter!(4, "E, uniform", Uniform),
+    letter!(5, "F, uniform", Uniform),
 ];
 
 fn ycsb_grid(plan: &Plan) -> Grid<'static> {

@@ -23,6 +23,15 @@ pub struct Loop {
     pub script: fn(&Asked<'_>, usize, u64, Share) -> Script,
 }
 
+/// What the threads of a loop do.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Reads before the clock starts, a script for each thread.
+    pub warm_up: Vec<Script>,
+    /// What is timed.
+    pub scripts: Vec<Script>,
+}
+
 /// What a loop's figure counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
@@ -81,6 +90,15 @@ pub const fn changes(
 }
 
 impl Loop {
+    /// Its operations: so many, by this seed.
+    pub fn prepare(&self, asked: &Asked<'_>, operations: usize, seed: u64) -> Prepared {
+        let of = self.threads;
+        let script = |thread| (self.script)(asked, operations / of, seed, Share { thread, of });
+        let scripts: Vec<Script> = (0..of).map(script).collect();
+        let warm_up = scripts.iter().map(|script| script.warm_up(asked.keys().len())).collect();
+        Prepared { warm_up, scripts }
+    }
+
     /// The same, from starts of which some are no keys.
     pub const fn starting_anywhere(mut self) -> Self {
         self.needs.lower_bound = true;

@@ -147,3 +147,24 @@ fn judge(findings: &Findings) -> Judgement {
     let grows = at("9") > at("0") && at("9") > 1.0;
     Judgement::of(grows, format!("shared / partitioned on {} cores: {}", cores(), figures.join(", ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hot_partition_gets_its_part_of_the_requests() {
+        let keys = keyset::make("rand-8", 1_001, 0, 1).expect("a good name").keys;
+        let mut random = Random::new(3);
+        for delta in DELTAS {
+            let script = requests(&keys, 20_000, None, delta, &mut random);
+            let hot = script.ops.iter().filter(|op| (op.number as usize).is_multiple_of(cores())).count();
+            let wanted = 20_000 * (1 + delta as usize) / (cores() + delta as usize);
+            assert!(hot.abs_diff(wanted) < 500, "δ = {delta}: {hot} requests, not {wanted}");
+            for part in 0..cores() {
+                let own = requests(&keys, 500, Some(part), delta, &mut random);
+                assert!(own.ops.iter().all(|op| op.number as usize % cores() == part), "δ = {delta}");
+            }
+        }
+    }
+}

@@ -2,6 +2,9 @@
 
 use crate::keyset::{Keys, mix};
 
+/// What part of a script warms up: one operation in so many.
+const WARM_UP_ONE_IN: usize = 20;
+
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -22,6 +25,13 @@ pub enum Kind {
     Scan,
     /// Reads keys downward.
     ScanBack,
+}
+
+impl Kind {
+    /// Whether a script may say what such an operation must find.
+    fn expects(self) -> bool {
+        matches!(self, Self::LowerBound | Self::Scan | Self::ScanBack)
+    }
 }
 
 /// One operation.
@@ -67,6 +77,27 @@ impl Script {
     pub fn push(&mut self, op: Op, key: &[u8]) {
         self.ops.push(op);
         self.keys.push(key);
+    }
+
+    /// The reads among the first twentieth: what warms an index up for the rest and changes nothing. Of D and E, reads of keys that
+    /// are added meanwhile are not among them; `present` keys are there at first.
+    #[must_use]
+    pub fn warm_up(&self, present: usize) -> Self {
+        let mut warm_up = Self::default();
+        for at in 0..self.len() / WARM_UP_ONE_IN {
+            let op = self.ops[at];
+            let reads = match op.kind {
+                Kind::Put | Kind::ReadModifyWrite | Kind::Remove => false,
+                Kind::Miss | Kind::LowerBound => true,
+                Kind::Get | Kind::Scan | Kind::ScanBack => (op.number as usize) < present,
+            };
+            if reads {
+                warm_up.push(op, self.keys.get(at));
+            }
+        }
+        let scans = warm_up.ops.iter().filter(|op| op.kind.expects()).count();
+        warm_up.expect.extend(self.expect.iter().take(scans));
+        warm_up
     }
 
     /// How many operations there are.

@@ -143,11 +143,51 @@ fn proportions_are_as_stated() {
     let present: HashSet<&[u8]> = set.keys.iter().collect();
     let hits = bounds.keys.iter().filter(|key| present.contains(key)).count();
     near(hits as f64 / bounds.len() as f64, 0.15);
-    let removes = mix::removes(&asked, 0.25, 9, Share::ALL);
-    near(
-        removes.ops.iter().filter(|op| op.kind == Kind::Remove).count() as f64 / set.keys.len() as f64,
-        0.75,
-    );
+}
+
+#[test]
+fn removal_leaves_what_it_says_and_churn_keeps_the_size() {
+    let set = set();
+    let asked = Asked::new(&set);
+    let after = |script: &Script| {
+        let mut keys: HashSet<&[u8]> = set.keys.iter().collect();
+        for (op, key) in script.ops.iter().zip(script.keys.iter()) {
+            let key = set
+                .keys
+                .iter()
+                .chain(set.absent.iter())
+                .nth(op.number as usize)
+                .filter(|known| *known == key);
+            let key = key.expect("the number is the key's");
+            match op.kind {
+                Kind::Remove => assert!(keys.remove(key), "it was there"),
+                Kind::Put => assert!(keys.insert(key), "it was not there"),
+                kind => panic!("{kind:?} is neither"),
+            }
+        }
+        keys.len()
+    };
+    assert_eq!(after(&mix::removes(&asked, 0.1, 5, Share::ALL)), 400);
+    let churn = mix::churn(&asked, 2_000, 5, Share::ALL);
+    assert_eq!((churn.len(), after(&churn)), (2_000, 4_000));
+}
+
+#[test]
+fn what_warms_up_reads_what_is_there_and_leaves_it() {
+    let set = set();
+    let asked = Asked::new(&set);
+    for (name, script) in scripts(&asked, OPS) {
+        let warm_up = script.warm_up(set.keys.len());
+        let index = filled(entry("btreemap"), &set);
+        let how = How { clock: Clock::Wall, style: Style::Independent };
+        assert_eq!(index.run(&warm_up, how).wrong, 0, "{name}");
+        assert_eq!(index.run(&script, how).wrong, 0, "{name}, after its warm-up");
+        let reads = script.ops[..script.len() / 20].iter().filter(|op| op.kind != Kind::Put);
+        let changes =
+            warm_up.ops.iter().any(|op| matches!(op.kind, Kind::Put | Kind::Remove | Kind::ReadModifyWrite));
+        assert!(!changes && warm_up.len() <= reads.count(), "{name}");
+        assert!(!warm_up.is_empty() || matches!(&*name, "removes" | "churn"), "{name} has reads");
+    }
 }
 
 #[test]

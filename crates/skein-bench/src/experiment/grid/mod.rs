@@ -5,7 +5,7 @@
 //!       make the keys, and the scripts of all loops           once: all contenders see the same
 //!       for each round, for each contender                     A B C A B C
 //!           fill an empty index            ──► the measure "insert"
-//!           run the loops, in order        ──► a measure each
+//!           run the loops, in order        ──► a measure each, after a warm-up
 //! ```
 //!
 //! A few keys that a contender does not take are left out for all (`fit.rs`); a loop that a contender cannot do is
@@ -16,7 +16,7 @@ use super::Bench;
 use super::findings::Place;
 use super::fit;
 use super::latency;
-use super::loops::{Counts, Loop};
+use super::loops::{Counts, Loop, Prepared};
 use super::partakers::{Partakers, note_left_out, why_not};
 use super::weigh::{footprint, weigh_index};
 use crate::keyset::{self, KeySet};
@@ -24,7 +24,7 @@ use crate::result::{At, Better};
 use crate::rival::index::{self, Entry, Running};
 use crate::sys::{Clock, pinned};
 use crate::workload::run::{How, Outcome};
-use crate::workload::{Asked, Script, Share};
+use crate::workload::{Asked, Script};
 use crate::{Error, Result};
 
 /// A point of the grid: one key set, and where it stands on the axis.
@@ -71,7 +71,7 @@ pub enum Inserts {
 }
 
 /// What is measured beside the contenders at a point, with the threads' scripts of each loop.
-pub type Beside = fn(&mut Bench, &Point, &KeySet, &[Vec<Script>]) -> Result<()>;
+pub type Beside = fn(&mut Bench, &Point, &KeySet, &[Prepared]) -> Result<()>;
 
 /// Bytes per key that the worst contender is expected to take, beside the key: a hash table with views of its keys while it
 /// doubles, and those keys in blocks of their own.
@@ -141,17 +141,11 @@ fn measure_point(
     entries: &[&'static Entry],
 ) -> Result<()> {
     let asked = Asked::new(set);
-    let scripts: Vec<Vec<Script>> = grid
+    let prepared: Vec<Prepared> = grid
         .loops
         .iter()
-        .enumerate()
-        .map(|(number, each)| {
-            let seed = bench.plan.seed.wrapping_add(number as u64);
-            let share = |thread| Share { thread, of: each.threads };
-            (0..each.threads)
-                .map(|thread| (each.script)(&asked, grid.operations / each.threads, seed, share(thread)))
-                .collect()
-        })
+        .zip(0..)
+        .map(|(each, number)| each.prepare(&asked, grid.operations, bench.plan.seed.wrapping_add(number)))
         .collect();
     drop(asked);
     note_left_out(&mut bench.findings, grid.loops, entries, set);
@@ -163,10 +157,10 @@ fn measure_point(
                 footprint(bench, point.at.as_ref(), entry, weighed)?;
             }
             let turn = Turn { grid, at: point.at.as_ref(), set, entry };
-            turn.measure(bench, &scripts, round == 0 && !grid.memory)?;
+            turn.measure(bench, &prepared, round == 0 && !grid.memory)?;
         }
         if let Some(beside) = grid.beside {
-            beside(bench, point, set, &scripts)?;
+            beside(bench, point, set, &prepared)?;
         }
     }
     Ok(())
@@ -181,7 +175,7 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    fn measure(&self, bench: &mut Bench, scripts: &[Vec<Script>], weighed_by_itself: bool) -> Result<()> {
+    fn measure(&self, bench: &mut Bench, prepared: &[Prepared], weighed_by_itself: bool) -> Result<()> {
         let (mut index, rate) = self.filled(bench.plan.clock)?;
         if weighed_by_itself {
             self.own_footprint(bench, index.as_ref())?;
@@ -196,7 +190,7 @@ impl Turn<'_> {
             bench.add(place, self.entry.name, self.at, rate)?;
         }
         let mut spoilt = false;
-        for (each, scripts) in self.grid.loops.iter().zip(scripts) {
+        for (each, prepared) in self.grid.loops.iter().zip(prepared) {
             if why_not(self.entry, each, self.set).is_some() {
                 continue;
             }
@@ -204,7 +198,8 @@ impl Turn<'_> {
                 index = self.filled(bench.plan.clock)?.0;
             }
             spoilt = each.changes;
-            let outcomes = run_loop(bench, index.as_ref(), each, scripts)?;
+            run_loop(bench, index.as_ref(), each, &prepared.warm_up)?;
+            let outcomes = run_loop(bench, index.as_ref(), each, &prepared.scripts)?;
             record(bench, each, self.entry, self.at, &outcomes)?;
         }
         Ok(())
