@@ -4,12 +4,14 @@
 //! [`memory`] holds the arenas that nodes, keys and rows are allocated from.
 
 mod counter;
+mod hash;
 pub mod index;
 pub mod masstree;
 pub mod memory;
 pub mod range;
 pub mod slot;
 pub mod walk;
+pub mod wormhole;
 
 pub use index::{Change, Computed, Cursor, MemoryUsage, OrderedIndex, Refused};
 pub use masstree::Masstree;
@@ -17,3 +19,4 @@ pub use range::{prefix, range, successor};
 pub use skein_sync::reclaim::{Collector, Guard, LocalGuard, OwnedGuard};
 pub use slot::{Boxed, Inline, Slot};
 pub use walk::{Direction, walk};
+pub use wormhole::Wormhole;

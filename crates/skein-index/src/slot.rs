@@ -7,6 +7,8 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use skein_sync::reclaim::{Collector, Guard};
+
 /// A value that an index can hold in one 64-bit word.
 ///
 /// # Safety
@@ -41,6 +43,25 @@ pub unsafe trait Slot: Sized + Send + Sync + 'static {
     /// an index may ask before it knows that what it has read is valid.
     #[inline(always)]
     fn prefetch(_word: u64) {}
+}
+
+/// Drops what a word owns, if anything, once nobody can see it.
+///
+/// # Safety
+/// The word came from `into_word` of `S`; it was taken out of the index, which owned it, and nobody who takes a guard from now on
+/// finds it there.
+#[inline]
+pub(crate) unsafe fn retire_value<S: Slot>(word: u64, guard: &impl Guard) {
+    unsafe fn reclaim<S: Slot>(pointer: *mut u8, _: &Collector) {
+        // SAFETY: the word is given back once, past the grace period.
+        drop(unsafe { S::from_word(pointer.addr() as u64) });
+    }
+    if S::OWNS {
+        // SAFETY: the caller's promise.
+        unsafe {
+            guard.defer_retire(std::ptr::with_exposed_provenance_mut::<u8>(word as usize), reclaim::<S>);
+        }
+    }
 }
 
 /// A plain value of at most 8 bytes, stored in the index itself and returned by copy.

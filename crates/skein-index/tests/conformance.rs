@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use skein_index::{Collector, Masstree, Slot};
+use skein_index::{Collector, Masstree, Slot, Wormhole};
 use support::conformance::Family;
 
 struct OfMasstree;
@@ -22,4 +22,19 @@ impl Family for OfMasstree {
     }
 }
 
+struct OfWormhole;
+
+impl Family for OfWormhole {
+    type Index<S: Slot> = Wormhole<S>;
+
+    fn index<S: Slot>() -> Wormhole<S> {
+        Wormhole::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> Wormhole<S> {
+        Wormhole::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
 conformance!(masstree, OfMasstree);
+conformance!(wormhole, OfWormhole);

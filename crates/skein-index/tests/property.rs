@@ -10,13 +10,25 @@ use proptest::prelude::*;
 use skein_index::masstree::variant::{
     WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
 };
-use skein_index::{Collector, Inline, Masstree, OrderedIndex};
-use support::{Operation, any_key, compare_all, operations, run, spread_key};
+use skein_index::wormhole::variant::{
+    PROBES_2, PROBES_4, WITHOUT_INCREMENTAL_HASH, WITHOUT_LEAF_TAGS, WITHOUT_POSITION, WITHOUT_SHORT_ANCHORS,
+    WITHOUT_TAGS,
+};
+use skein_index::{Collector, Inline, Masstree, OrderedIndex, Wormhole};
+use support::checked::Checked;
+use support::{Operation, any_key, compare_all, operations, run, spread_key, zero_tails};
+
+fn masstree<const W: usize>(operations: &[Operation]) {
+    check(Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new())), operations);
+}
+
+fn wormhole<const W: usize>(operations: &[Operation]) {
+    check(Wormhole::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), operations);
+}
 
 /// Runs the operations, compares, removes every other key, checks the structure at each stage, and at the
 /// end the memory.
-fn check<const W: usize>(operations: &[Operation]) {
-    let mut index = Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new()));
+fn check(mut index: impl Checked, operations: &[Operation]) {
     let empty = index.memory().live();
     let mut model = BTreeMap::new();
     for operation in operations {
@@ -24,7 +36,7 @@ fn check<const W: usize>(operations: &[Operation]) {
         run(&index, &mut model, operation, &guard);
     }
     compare_all(&index, &model, &index.collector().enter());
-    index.check().unwrap();
+    index.verify();
 
     let mut keep = false;
     model.retain(|key, _| {
@@ -39,13 +51,13 @@ fn check<const W: usize>(operations: &[Operation]) {
         *value = 1;
     }
     compare_all(&index, &model, &index.collector().enter());
-    index.check().unwrap();
+    index.verify();
 
     for key in model.keys() {
         assert!(index.remove(key, &index.collector().enter()).is_some());
     }
     compare_all(&index, &BTreeMap::new(), &index.collector().enter());
-    index.check().unwrap();
+    index.verify();
     assert_eq!(index.memory().live(), empty, "memory has not come back");
 }
 
@@ -54,22 +66,63 @@ proptest! {
 
     #[test]
     fn masstree_of_width_15(operations in operations(&any_key(), 500)) {
-        check::<15>(&operations);
+        masstree::<15>(&operations);
     }
 
     #[test]
     fn masstree_of_width_10(operations in operations(&any_key(), 500)) {
-        check::<10>(&operations);
+        masstree::<10>(&operations);
     }
 
     #[test]
     fn masstree_without_what_makes_it_fast(operations in operations(&any_key(), 500)) {
-        check::<{ 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION | WITHOUT_INTEGERS | WITHOUT_HUGE_PAGES }>(&operations);
+        masstree::<{ 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION | WITHOUT_INTEGERS | WITHOUT_HUGE_PAGES }>(&operations);
     }
 
     #[test]
     fn masstree_of_width_3(operations in operations(&spread_key(), 600)) {
-        check::<3>(&operations);
+        masstree::<3>(&operations);
+    }
+
+    #[test]
+    fn wormhole_with_leaves_of_128(operations in operations(&any_key(), 900)) {
+        wormhole::<128>(&operations);
+    }
+
+    #[test]
+    fn wormhole_with_leaves_of_8(operations in operations(&any_key(), 500)) {
+        wormhole::<8>(&operations);
+    }
+
+    #[test]
+    fn wormhole_with_leaves_of_4(operations in operations(&any_key(), 500)) {
+        wormhole::<4>(&operations);
+    }
+
+    #[test]
+    fn wormhole_with_keys_that_differ_in_their_tails(operations in operations(&zero_tails(), 500)) {
+        wormhole::<4>(&operations);
+    }
+
+    #[test]
+    fn wormhole_that_probes_two_prefixes_at_once(operations in operations(&any_key(), 500)) {
+        wormhole::<{ 4 | PROBES_2 }>(&operations);
+    }
+
+    #[test]
+    fn wormhole_that_probes_four_prefixes_at_once(operations in operations(&any_key(), 500)) {
+        wormhole::<{ 4 | PROBES_4 }>(&operations);
+    }
+
+    #[test]
+    fn wormhole_without_what_makes_it_fast(operations in operations(&any_key(), 500)) {
+        wormhole::<{
+            16 | WITHOUT_TAGS
+                | WITHOUT_INCREMENTAL_HASH
+                | WITHOUT_LEAF_TAGS
+                | WITHOUT_POSITION
+                | WITHOUT_SHORT_ANCHORS
+        }>(&operations);
     }
 }
 

@@ -11,7 +11,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use skein_index::{Boxed, Change, Collector, Cursor, Guard, Inline, Masstree, OrderedIndex, Slot};
+use skein_index::{Boxed, Change, Collector, Cursor, Guard, Inline, Masstree, OrderedIndex, Slot, Wormhole};
+use support::checked::Checked;
 use support::random::Random;
 use support::shared_keys;
 
@@ -133,9 +134,9 @@ impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
 
 /// Writers, readers and scanners at once; afterwards the index holds what the writers say, and gives its memory
 /// back when all is removed.
-fn stress<I: OrderedIndex<Inline<u64>>>(index: &I, keys: &[Vec<u8>], operations: usize) {
+fn stress<I: Checked>(mut index: I, keys: &[Vec<u8>], operations: usize) {
     let empty = index.memory().live();
-    let run = Run { index, keys, stable: 7, stop: AtomicBool::new(false) };
+    let run = Run { index: &index, keys, stable: 7, stop: AtomicBool::new(false) };
     let mut expected: HashMap<usize, u64> =
         (0..keys.len()).filter(|&key| run.is_stable(key)).map(|key| (key, value_of(key, 0))).collect();
     let guard = index.collector().enter();
@@ -169,18 +170,49 @@ fn stress<I: OrderedIndex<Inline<u64>>>(index: &I, keys: &[Vec<u8>], operations:
     }
     assert_eq!(count, expected.len());
     drop(cursor);
+    drop(guard);
+    index.verify();
+    let guard = index.collector().enter();
     for key in expected.keys() {
         assert!(index.remove(&keys[*key], &guard).is_some());
     }
     guard.flush();
     drop(guard);
     assert_eq!(index.memory().live(), empty, "memory has not come back");
+    index.verify();
 }
 
 fn masstree<const W: usize>(keys: &[Vec<u8>], operations: usize) {
-    let mut index = Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new()));
-    stress(&index, keys, operations);
-    index.check().unwrap();
+    stress(Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new())), keys, operations);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole<const W: usize>(keys: &[Vec<u8>], operations: usize) {
+    stress(Wormhole::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), keys, operations);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_with_numbers() {
+    wormhole::<128>(&shared_keys::numbers(4_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_with_paths() {
+    wormhole::<128>(&shared_keys::paths(2_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_of_small_leaves_with_numbers() {
+    wormhole::<4>(&shared_keys::numbers(60), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_of_small_leaves_with_paths() {
+    wormhole::<4>(&shared_keys::paths(200), 60_000);
 }
 
 /// The suite notices a lookup that forgets to follow a split: the checks above fail within some rounds.

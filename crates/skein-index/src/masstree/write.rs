@@ -9,7 +9,7 @@
 //! The way down is a reader's. The closure of `compute` is asked once, under all the locks that its answer can
 //! need, so nothing has to be undone. Source: Masstree, sections 4.3 and 4.5.
 
-use skein_sync::reclaim::{Collector, Guard};
+use skein_sync::reclaim::Guard;
 
 use super::Masstree;
 use super::border::Seat;
@@ -21,7 +21,7 @@ use super::lookup::{Found, Visit, find_border, look_up};
 use super::node::Node;
 use super::suffix::Suffix;
 use crate::index::{Change, Computed};
-use crate::slot::Slot;
+use crate::slot::{Slot, retire_value};
 
 /// Where a key is or belongs: the border node of the deepest layer it leads to.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +62,6 @@ impl<const W: usize> Unlinked<W> {
     /// Hands over what was unlinked to the collector.
     #[inline]
     pub(super) fn retire<S: Slot>(self, value: Option<u64>, guard: &impl Guard) {
-        unsafe fn reclaim<S: Slot>(pointer: *mut u8, _: &Collector) {
-            // SAFETY: the word was taken out of the tree, which owned it, and is given back once.
-            drop(unsafe { S::from_word(pointer.addr() as u64) });
-        }
         // SAFETY: all three are out of the tree: nobody who takes a guard from now on finds them.
         unsafe {
             if let Some(suffix) = self.suffix {
@@ -74,10 +70,8 @@ impl<const W: usize> Unlinked<W> {
             if let Some(node) = self.node {
                 node.retire(guard);
             }
-            if S::OWNS
-                && let Some(word) = value
-            {
-                guard.defer_retire(std::ptr::with_exposed_provenance_mut::<u8>(word as usize), reclaim::<S>);
+            if let Some(word) = value {
+                retire_value::<S>(word, guard);
             }
         }
     }

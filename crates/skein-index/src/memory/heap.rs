@@ -164,7 +164,7 @@ impl Heap {
             if let Some(region) = surplus {
                 this.reserved.fetch_sub(REGION, Ordering::Relaxed);
                 // SAFETY: all its spans are free and the pool no longer knows it (invariant 2).
-                unsafe { pages::unmap(pointer(region)) };
+                unsafe { pages::unmap(pointer(region), REGION) };
             }
         }
         // SAFETY: the span's own claim; nothing of the heap is used after it.
@@ -184,7 +184,7 @@ impl Heap {
         for (region, free) in regions {
             claims += SPANS - free.count_ones() as usize;
             // SAFETY: nobody uses an object any more, says the caller.
-            unsafe { pages::unmap(pointer(region)) };
+            unsafe { pages::unmap(pointer(region), REGION) };
         }
         // SAFETY: likewise.
         claims += unsafe { lock(&this.large).free_all() };
@@ -201,7 +201,7 @@ impl Drop for Heap {
         let pool = self.pool.get_mut().unwrap_or_else(PoisonError::into_inner);
         for &region in pool.regions.keys() {
             // SAFETY: unused, and nobody else knows it.
-            unsafe { pages::unmap(pointer(region)) };
+            unsafe { pages::unmap(pointer(region), REGION) };
         }
         for shard in &mut self.shards {
             let bins = *shard.get_mut();
@@ -239,13 +239,13 @@ impl Pool {
         // The first region stays on small pages, so that a small arena takes little memory; with a second
         // one the arena is no longer small, and the first may be gathered onto a huge page too.
         let huge = !self.small_pages && !self.regions.is_empty();
-        let region = pages::map(huge);
+        let region = pages::map(REGION, huge);
         if self.small_pages {
-            pages::advise_small(region);
+            pages::advise_small(region, REGION);
         }
         let region = region.addr().get();
         if huge && self.regions.len() == 1 {
-            self.regions.keys().for_each(|&first| pages::advise_huge(pointer(first)));
+            self.regions.keys().for_each(|&first| pages::advise_huge(pointer(first), REGION));
         }
         self.regions.insert(region, ALL_FREE);
         reserved.fetch_add(REGION, Ordering::Relaxed);

@@ -43,7 +43,9 @@ mod prefetch;
 mod span;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use arena::{Arena, Part};
 pub use cache_line::{CACHE_LINE, CachePadded};
 pub use prefetch::{prefetch_lines, prefetch_read};
+pub use words::Words;

@@ -1,4 +1,4 @@
-//! Regions: 2 MiB of address space each, from the system and back to it.
+//! Address space from the system and back to it, in whole regions of 2 MiB.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::NonNull;
@@ -6,50 +6,56 @@ use std::ptr::NonNull;
 /// Bytes in a region: one huge page of the common processors. Small under Miri, which is slow.
 pub(super) const REGION: usize = if cfg!(miri) { 64 << 10 } else { 2 << 20 };
 
-const LAYOUT: Layout = match Layout::from_size_align(REGION, REGION) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a region is a power of two in size"),
-};
+/// What `len` bytes, a multiple of a region, are taken as.
+fn layout(len: usize) -> Layout {
+    debug_assert!(len.is_multiple_of(REGION));
+    match Layout::from_size_align(len, REGION) {
+        Ok(layout) => layout,
+        // No address space holds it: as much out of memory as any.
+        Err(_) => handle_alloc_error(Layout::new::<u8>()),
+    }
+}
 
-/// Takes a region from the system, aligned to its size, on a huge page if `huge` and the system agrees.
+/// Takes `len` bytes, a multiple of [`REGION`], from the system: zeros, aligned to a region, on huge pages if `huge` and the system
+/// agrees.
 ///
 /// Aborts, as every allocation in Rust does, if there is no memory.
-pub(super) fn map(huge: bool) -> NonNull<u8> {
-    let Some(region) = system::map() else { handle_alloc_error(LAYOUT) };
+pub(super) fn map(len: usize, huge: bool) -> NonNull<u8> {
+    let layout = layout(len);
+    let Some(mapped) = system::map(layout) else { handle_alloc_error(layout) };
     if huge {
-        advise_huge(region);
+        advise_huge(mapped, len);
     }
     // Invariant 6: headers are found from bare addresses.
-    region.as_ptr().expose_provenance();
-    region
+    mapped.as_ptr().expose_provenance();
+    mapped
 }
 
-/// Asks for the region to be put on a huge page. A hint: if the system has none, small pages serve.
-pub(super) fn advise_huge(region: NonNull<u8>) {
-    system::advise_huge(region);
+/// Asks for huge pages. A hint: if the system has none, small pages serve.
+pub(super) fn advise_huge(mapped: NonNull<u8>, len: usize) {
+    system::advise_huge(mapped, len);
 }
 
-/// Asks for the region to stay on pages of the common size, whatever the system's habit.
-pub(super) fn advise_small(region: NonNull<u8>) {
-    system::advise_small(region);
+/// Asks for pages of the common size, whatever the system's habit.
+pub(super) fn advise_small(mapped: NonNull<u8>, len: usize) {
+    system::advise_small(mapped, len);
 }
 
-/// Gives a region back.
+/// Gives a mapping back.
 ///
 /// # Safety
-/// It came from [`map`], is given back once, and nothing in it is used again.
-pub(super) unsafe fn unmap(region: NonNull<u8>) {
+/// It came from [`map`] with this `len`, is given back once, and nothing in it is used again.
+pub(super) unsafe fn unmap(mapped: NonNull<u8>, len: usize) {
     // SAFETY: passed on to the caller.
-    unsafe { system::unmap(region) };
+    unsafe { system::unmap(mapped, layout(len)) };
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
+    use std::alloc::Layout;
     use std::ptr::{NonNull, null_mut};
 
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-
-    use super::REGION;
 
     fn map_bytes(len: usize) -> Option<NonNull<u8>> {
         // SAFETY: a private anonymous mapping at an address of the system's choice overlaps nothing.
@@ -58,64 +64,64 @@ mod system {
         NonNull::new(address.ok()?.cast())
     }
 
-    pub(super) fn map() -> Option<NonNull<u8>> {
+    pub(super) fn map(layout: Layout) -> Option<NonNull<u8>> {
+        let (len, align) = (layout.size(), layout.align());
         // The system places mappings one below the other, so once one is aligned the next mostly is.
-        let first = map_bytes(REGION)?;
-        if first.addr().get().is_multiple_of(REGION) {
+        let first = map_bytes(len)?;
+        if first.addr().get().is_multiple_of(align) {
             return Some(first);
         }
         // SAFETY: mapped above, known to nobody else.
-        unsafe { unmap(first) };
-        // Twice the size holds an aligned region; the rest goes back.
-        let wide = map_bytes(2 * REGION)?;
-        let lead = wide.addr().get().next_multiple_of(REGION) - wide.addr().get();
-        // SAFETY: `lead < REGION`, so the region and both ends lie inside the mapping, which is ours alone;
-        // all sizes are multiples of the page size because REGION and the mapping's address are.
+        unsafe { unmap(first, layout) };
+        // One alignment more holds an aligned range; the rest goes back.
+        let wide = map_bytes(len.checked_add(align)?)?;
+        let lead = wide.addr().get().next_multiple_of(align) - wide.addr().get();
+        // SAFETY: `lead < align`, so the range and both ends lie inside the mapping, which is ours alone;
+        // all sizes are multiples of the page size because the layout's and the mapping's address are.
         unsafe {
-            let region = wide.add(lead);
+            let aligned = wide.add(lead);
             if lead > 0 {
                 let _ = munmap(wide.as_ptr().cast(), lead);
             }
-            let _ = munmap(region.add(REGION).as_ptr().cast(), REGION - lead);
-            Some(region)
+            let _ = munmap(aligned.add(len).as_ptr().cast(), align - lead);
+            Some(aligned)
         }
     }
 
-    pub(super) fn advise_huge(region: NonNull<u8>) {
-        // SAFETY: the advice changes no contents, and the range is a region of ours. Errors (a kernel
+    pub(super) fn advise_huge(mapped: NonNull<u8>, len: usize) {
+        // SAFETY: the advice changes no contents, and the range is a mapping of ours. Errors (a kernel
         // without huge pages) leave small pages, which are correct.
-        let _ = unsafe { madvise(region.as_ptr().cast(), REGION, Advice::LinuxHugepage) };
+        let _ = unsafe { madvise(mapped.as_ptr().cast(), len, Advice::LinuxHugepage) };
     }
 
-    pub(super) fn advise_small(region: NonNull<u8>) {
+    pub(super) fn advise_small(mapped: NonNull<u8>, len: usize) {
         // SAFETY: as in `advise_huge`.
-        let _ = unsafe { madvise(region.as_ptr().cast(), REGION, Advice::LinuxNoHugepage) };
+        let _ = unsafe { madvise(mapped.as_ptr().cast(), len, Advice::LinuxNoHugepage) };
     }
 
-    pub(super) unsafe fn unmap(region: NonNull<u8>) {
-        // SAFETY: the caller gives up the whole region. It can fail only where the kernel cannot split a
+    pub(super) unsafe fn unmap(mapped: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller gives up the whole mapping. It can fail only where the kernel cannot split a
         // mapping; the address space is then lost, and nothing else.
-        let _ = unsafe { munmap(region.as_ptr().cast(), REGION) };
+        let _ = unsafe { munmap(mapped.as_ptr().cast(), layout.size()) };
     }
 }
 
 #[cfg(any(miri, not(target_os = "linux")))]
 mod system {
+    use std::alloc::Layout;
     use std::ptr::NonNull;
 
-    use super::LAYOUT;
-
-    pub(super) fn map() -> Option<NonNull<u8>> {
+    pub(super) fn map(layout: Layout) -> Option<NonNull<u8>> {
         // SAFETY: the layout's size is not zero.
-        NonNull::new(unsafe { std::alloc::alloc(LAYOUT) })
+        NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })
     }
 
-    pub(super) fn advise_huge(_region: NonNull<u8>) {}
+    pub(super) fn advise_huge(_mapped: NonNull<u8>, _len: usize) {}
 
-    pub(super) fn advise_small(_region: NonNull<u8>) {}
+    pub(super) fn advise_small(_mapped: NonNull<u8>, _len: usize) {}
 
-    pub(super) unsafe fn unmap(region: NonNull<u8>) {
+    pub(super) unsafe fn unmap(mapped: NonNull<u8>, layout: Layout) {
         // SAFETY: `map` made it with the same layout, and the caller gives it up.
-        unsafe { std::alloc::dealloc(region.as_ptr(), LAYOUT) };
+        unsafe { std::alloc::dealloc(mapped.as_ptr(), layout) };
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod checked;
 pub mod conformance;
 pub mod random;
 pub mod shared_keys;
@@ -57,6 +58,19 @@ pub fn any_key() -> BoxedKey {
                 b"shared/prefix/of/many/keys/and/more/of/it".iter().copied().cycle().take(length).collect()
             };
             key.extend(tail);
+            key
+        })
+        .boxed()
+}
+
+/// Keys that differ in the number of zeros, or of other bytes, at their ends: anchors are prefixes of each other, and long.
+pub fn zero_tails() -> BoxedKey {
+    let tail = prop_oneof![4 => Just(0_u8), 1 => Just(1_u8), 1 => Just(0xff)];
+    (0_usize..3, 0_usize..150, tail, prop::collection::vec(0_u8..2, 0..3))
+        .prop_map(|(prefix, length, byte, end)| {
+            let mut key = vec![b'k'; prefix];
+            key.extend(std::iter::repeat_n(byte, length));
+            key.extend(end);
             key
         })
         .boxed()

@@ -1,0 +1,250 @@
+//! Cursors: along the leaf list, a leaf at a time.
+//!
+//! Upward, the next leaf is the one that was linked when the leaf was looked at: what has come in between since then was in this leaf.
+//! Downward, a leaf counts as the left one only while its link to the right leads back; otherwise the cursor looks again, or seeks
+//! from the anchor. A deleted leaf sends the cursor back to seek from the key it stood on. Source: Wormhole, Algorithm 2,
+//! `RangeSearchAscending`; the way down is ours.
+
+use std::marker::PhantomData;
+
+use skein_sync::reclaim::Guard;
+use skein_sync::version::Version;
+
+use super::Wormhole;
+use super::latch::Latch;
+use super::leaf::{Leaf, Side};
+use super::lookup::Walk;
+use super::record::Record;
+use super::view::{Looked, Start, View};
+use crate::index::{Cursor, MAX_KEY_LEN};
+use crate::slot::Slot;
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Fresh,
+    BeforeFirst,
+    /// With the value's word as it was when the cursor came here.
+    On(Record, u64),
+    PastLast,
+}
+
+impl State {
+    #[inline(always)]
+    fn on(record: Record) -> Self {
+        Self::On(record, record.value())
+    }
+}
+
+/// A position in a [`Wormhole`].
+#[derive(Debug)]
+pub struct WormholeCursor<'g, S: Slot, G: Guard, const W: usize> {
+    index: &'g Wormhole<S, W>,
+    guard: PhantomData<&'g G>,
+    view: Option<View>,
+    state: State,
+}
+
+// SAFETY: what a cursor holds is an index that is `Sync`, and addresses that the guard keeps alive; with a guard that may go to another
+// thread, so may the cursor.
+unsafe impl<S: Slot, G: Guard + Sync, const W: usize> Send for WormholeCursor<'_, S, G, W> {}
+
+impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
+    pub(super) fn new(index: &'g Wormhole<S, W>, _guard: &'g G) -> Self {
+        Self { index, guard: PhantomData, view: None, state: State::Fresh }
+    }
+
+    /// Moves to the first key from `key` on, in the given direction.
+    fn seek_from(&mut self, key: &[u8], inclusive: bool, forward: bool) -> bool {
+        // No key is longer, so the longest prefix of it that a key could be stands for it; upward, that prefix itself is below it.
+        let (key, inclusive) =
+            if key.len() > MAX_KEY_LEN { (&key[..MAX_KEY_LEN], !forward) } else { (key, inclusive) };
+        let target = self.index.locate(key);
+        let mut walk = Walk::new(target.leaf);
+        loop {
+            let leaf = walk.leaf;
+            leaf.prefetch_all();
+            let version = leaf.version().stable();
+            if version.is_deleted() {
+                walk.leave(self.index, key);
+                continue;
+            }
+            let side = leaf.side_of(key);
+            let tag = if leaf.is_keyed() { self.index.keyed_tag(key) } else { target.tag };
+            if leaf.version().changed(version) {
+                continue;
+            }
+            if !matches!(side, Side::Inside) {
+                walk.turn(self.index, key, side);
+            } else if self.look(leaf, version, Start::Key { key, tag, inclusive }, forward) {
+                return self.settle(forward);
+            }
+        }
+    }
+
+    /// Makes a leaf the view. False if that has to be tried again.
+    fn look(&mut self, leaf: Leaf, version: Version, start: Start<'_>, forward: bool) -> bool {
+        match View::of::<W>(leaf, version, start, forward) {
+            Looked::Unsorted => self.index.sort_leaf(leaf),
+            Looked::Changed => {}
+            Looked::View(view) => {
+                self.view = Some(view);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Comes to a leaf at its end. False if it was deleted.
+    fn enter(&mut self, leaf: Leaf, forward: bool) -> bool {
+        leaf.prefetch_all();
+        loop {
+            let version = leaf.version().stable();
+            if version.is_deleted() {
+                return false;
+            }
+            if self.look(leaf, version, Start::End, forward) {
+                return true;
+            }
+        }
+    }
+
+    /// Stands on the record at the view's place, or on the next one there is.
+    fn settle(&mut self, forward: bool) -> bool {
+        loop {
+            let Some(view) = &self.view else { return self.run_off(forward) };
+            if !view.is_past_end() {
+                let Some(record) = view.record() else { return self.resume(forward) };
+                self.state = State::on(record);
+                return true;
+            }
+            let left = view.leaf;
+            let entered = if forward {
+                match view.next {
+                    None => return self.run_off(true),
+                    Some(next) => self.enter(next, true),
+                }
+            } else {
+                match self.step_back(left) {
+                    None => return self.run_off(false),
+                    Some(entered) => entered,
+                }
+            };
+            if !entered {
+                return if forward { self.resume(true) } else { self.seek_from(left.anchor(), false, false) };
+            }
+        }
+    }
+
+    /// Comes to the leaf left of `leaf`, at its end; none if there is no such. False if `leaf` was deleted.
+    fn step_back(&mut self, leaf: Leaf) -> Option<bool> {
+        loop {
+            let prev = leaf.prev();
+            if leaf.version().stable().is_deleted() {
+                return Some(false);
+            }
+            if self.enter(prev?, false) && self.view.as_ref().is_some_and(|view| view.next == Some(leaf)) {
+                return Some(true);
+            }
+        }
+    }
+
+    /// The leaf has changed: seeks anew from where the cursor stood.
+    #[cold]
+    fn resume(&mut self, forward: bool) -> bool {
+        match self.state {
+            State::On(record, _) => self.seek_from(record.key(), false, forward),
+            _ if forward => self.seek_from(b"", true, true),
+            _ => self.last(),
+        }
+    }
+
+    fn run_off(&mut self, forward: bool) -> bool {
+        self.state = if forward { State::PastLast } else { State::BeforeFirst };
+        self.view = None;
+        false
+    }
+
+    #[inline]
+    fn step(&mut self, forward: bool) -> bool {
+        match &mut self.view {
+            Some(view) if view.goes(forward) => {
+                view.step();
+                if !view.is_past_end()
+                    && let Some(record) = view.record()
+                {
+                    self.state = State::on(record);
+                    return true;
+                }
+                self.settle(forward)
+            }
+            _ => self.resume(forward),
+        }
+    }
+}
+
+impl<S: Slot, const W: usize> Wormhole<S, W> {
+    /// Brings a leaf's keys into order, for this scan and for those that come.
+    #[cold]
+    pub(super) fn sort_leaf(&self, leaf: Leaf) {
+        let Some(latch) = Latch::take(leaf) else { return };
+        let mut ranks = latch.ranks();
+        if ranks.sorted < ranks.count {
+            latch.sort(&mut ranks);
+            latch.version().mark_inserting();
+            latch.set_ranks(&ranks);
+        }
+    }
+}
+
+impl<'g, S: Slot, G: Guard, const W: usize> Cursor<'g, S> for WormholeCursor<'g, S, G, W> {
+    fn seek(&mut self, key: &[u8]) -> bool {
+        self.state = State::Fresh;
+        self.seek_from(key, true, true)
+    }
+
+    fn seek_back(&mut self, key: &[u8]) -> bool {
+        self.state = State::Fresh;
+        self.seek_from(key, true, false)
+    }
+
+    fn last(&mut self) -> bool {
+        self.state = State::Fresh;
+        loop {
+            let leaf = self.index.last_leaf();
+            if self.enter(leaf, false) && self.view.as_ref().is_some_and(|view| view.next.is_none()) {
+                return self.settle(false);
+            }
+        }
+    }
+
+    fn next(&mut self) -> bool {
+        match self.state {
+            State::On(..) => self.step(true),
+            State::Fresh | State::BeforeFirst => self.first(),
+            State::PastLast => false,
+        }
+    }
+
+    fn prev(&mut self) -> bool {
+        match self.state {
+            State::On(..) => self.step(false),
+            State::Fresh | State::PastLast => self.last(),
+            State::BeforeFirst => false,
+        }
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        match self.state {
+            State::On(record, _) => Some(record.key()),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<S::Ref<'g>> {
+        match self.state {
+            // SAFETY: the word was in the index under the guard that the cursor borrows for `'g`.
+            State::On(_, word) => Some(unsafe { S::borrow(word) }),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Items: the inner nodes of the trie of anchors, one for each prefix of an anchor that is no whole anchor.
+//!
+//! ```text
+//!   word 0       prefix length, number of children, whether an anchor ends here (the terminator, a child below all bytes)
+//!   words 1-4    which bytes have a child: 256 bits
+//!   words 5 -    the leaf left of this subtree, then the last leaf of each child, in order
+//! ```
+//!
+//! The leaf for a key that leaves the trie here is one word of the item: the one at the number of children below the key's next byte. The paper
+//! keeps the subtree's first and last leaf and finds the neighbouring child by one more probe of the hash table (section 2.4,
+//! `searchTrieHT`); ours pays a word per child and saves that probe, which is a dependent read, and often a second one to step left.
+//!
+//! # Invariants
+//! 1. Length, bits and number of leaves never change once the item is linked: a child comes or goes with a new item. Which
+//!    leaf stands at a place changes under the table's lock.
+//! 2. An item is used only while it is live, as a leaf is (`leaf.rs`).
+//! 3. An item has at least one child. Its last word is a leaf of its subtree, so that leaf's anchor starts with the prefix.
+
+use std::ptr::NonNull;
+
+use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::reclaim::{Collector, Guard, PROTECT};
+
+use super::leaf::Leaf;
+use crate::memory::{Arena, CACHE_LINE, Part, prefetch_read};
+
+const LEAVES: usize = 5;
+const COUNT_SHIFT: u32 = 32;
+const TERMINATOR: u64 = 1 << 63;
+
+/// A child of an item: the terminator, or a byte. In order.
+pub(super) type Child = Option<u8>;
+
+/// An item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Item(NonNull<AtomicU64>);
+
+impl Item {
+    /// An item for a prefix of `len` bytes, with one child.
+    pub(super) fn with_child(arena: &Arena, len: usize, before: Option<Leaf>, child: Child, last: Leaf) -> Self {
+        let mut bits = [0; 4];
+        let mut head = len as u64 | 1 << COUNT_SHIFT;
+        match child {
+            None => head |= TERMINATOR,
+            Some(byte) => set(&mut bits, byte),
+        }
+        Self::new(arena, head, bits, [before.map_or(0, Leaf::address), last.address()].into_iter())
+    }
+
+    fn new(arena: &Arena, head: u64, bits: [u64; 4], leaves: impl ExactSizeIterator<Item = u64>) -> Self {
+        let words = std::iter::once(head).chain(bits).chain(leaves);
+        let block = arena.alloc(size(children(head)), Part::Nodes).cast::<AtomicU64>();
+        block.as_ptr().expose_provenance();
+        for (index, word) in words.enumerate() {
+            // SAFETY: `size` counts these words; the block is ours alone.
+            unsafe { block.add(index).write(AtomicU64::new(word)) };
+        }
+        Self(block)
+    }
+
+    /// The item at an address.
+    ///
+    /// # Safety
+    /// The address came from [`Self::address`], and invariant 2 holds for the item.
+    #[inline(always)]
+    pub(super) unsafe fn from_address(address: u64) -> Self {
+        let pointer = std::ptr::with_exposed_provenance_mut(address as usize);
+        // SAFETY: the address of an item is not null.
+        Self(unsafe { NonNull::new_unchecked(pointer) })
+    }
+
+    #[inline(always)]
+    pub(super) fn address(self) -> u64 {
+        self.0.as_ptr().expose_provenance() as u64
+    }
+
+    /// Asks for the item's first two lines: those of an item of few children.
+    #[inline(always)]
+    pub(super) fn prefetch(self) {
+        let start = self.0.as_ptr().cast::<u8>();
+        prefetch_read(start);
+        prefetch_read(start.wrapping_add(CACHE_LINE));
+    }
+
+    #[inline(always)]
+    fn word<'a>(self, index: usize) -> &'a AtomicU64 {
+        // SAFETY: callers stay within the item's words; it is live (invariant 2).
+        unsafe { self.0.add(index).as_ref() }
+    }
+
+    #[inline(always)]
+    fn head(self) -> u64 {
+        // Relaxed: never changes (invariant 1); linking the item orders it.
+        self.word(0).load(Ordering::Relaxed)
+    }
+
+    fn bits(self) -> [u64; 4] {
+        // Relaxed: as in `head`.
+        std::array::from_fn(|index| self.word(1 + index).load(Ordering::Relaxed))
+    }
+
+    /// The prefix's length.
+    #[inline(always)]
+    pub(super) fn len(self) -> usize {
+        (self.head() as u32) as usize
+    }
+
+    /// How many children there are, the terminator included.
+    pub(super) fn children(self) -> usize {
+        children(self.head())
+    }
+
+    /// Whether an anchor ends here.
+    pub(super) fn has_terminator(self) -> bool {
+        self.head() & TERMINATOR != 0
+    }
+
+    /// Whether there is such a child.
+    pub(super) fn has(self, child: Child) -> bool {
+        match child {
+            None => self.has_terminator(),
+            Some(byte) => self.bits()[usize::from(byte) / 64] & 1 << (byte % 64) != 0,
+        }
+    }
+
+    /// How many children are below `child`.
+    #[inline(always)]
+    fn rank(self, child: Child) -> usize {
+        let head = self.head();
+        let Some(byte) = child else { return 0 };
+        let terminator = usize::from(head & TERMINATOR != 0);
+        let (whole, part) = (usize::from(byte) / 64, byte % 64);
+        let mut below = 0;
+        for index in 0..4 {
+            let bits = self.word(1 + index).load(Ordering::Relaxed);
+            let counted = match index.cmp(&whole) {
+                std::cmp::Ordering::Less => u64::MAX,
+                std::cmp::Ordering::Equal => (1 << part) - 1,
+                std::cmp::Ordering::Greater => 0,
+            };
+            below += (bits & counted).count_ones();
+        }
+        terminator + below as usize
+    }
+
+    #[inline(always)]
+    fn leaf_at(self, place: usize) -> Option<Leaf> {
+        let address = self.word(LEAVES + place).load(PROTECT);
+        // SAFETY: a leaf is taken out of all items before it is retired; callers hold a guard.
+        (address != 0).then(|| unsafe { Leaf::from_address(address) })
+    }
+
+    /// The leaf for keys that go on with `next` after the prefix, or end there, and no child leads further; none if all leaves
+    /// are above them.
+    #[inline(always)]
+    pub(super) fn target(self, next: Child) -> Option<Leaf> {
+        let place = match next {
+            // The key is the prefix: the terminator, if it is there, is not above it.
+            None => usize::from(self.has_terminator()),
+            next => self.rank(next),
+        };
+        self.leaf_at(place)
+    }
+
+    /// The leaf left of the subtree.
+    pub(super) fn before(self) -> Option<Leaf> {
+        self.leaf_at(0)
+    }
+
+    /// The caller holds the table's lock, as for all that follow.
+    pub(super) fn set_before(self, leaf: Option<Leaf>) {
+        // Release: pairs with the load in `leaf_at`; the leaf is initialised.
+        self.word(LEAVES).store(leaf.map_or(0, Leaf::address), Ordering::Release);
+    }
+
+    /// The last leaf of a child that is there.
+    pub(super) fn last_of(self, child: Child) -> Option<Leaf> {
+        self.leaf_at(self.rank(child) + 1)
+    }
+
+    /// Makes another leaf the last one of a child.
+    pub(super) fn set_last_of(self, child: Child, leaf: Leaf) {
+        // Release: as in `set_before`.
+        self.word(LEAVES + self.rank(child) + 1).store(leaf.address(), Ordering::Release);
+    }
+
+    /// A leaf of the subtree.
+    #[inline(always)]
+    pub(super) fn sample(self) -> Option<Leaf> {
+        self.leaf_at(self.children())
+    }
+
+    /// This item with one more child.
+    pub(super) fn with(self, arena: &Arena, child: Child, last: Leaf) -> Self {
+        let (place, mut bits, mut head) = (self.rank(child) + 1, self.bits(), self.head() + (1 << COUNT_SHIFT));
+        match child {
+            None => head |= TERMINATOR,
+            Some(byte) => set(&mut bits, byte),
+        }
+        let old = |index: usize| self.word(LEAVES + index).load(Ordering::Relaxed);
+        let leaves = (0..=self.children() + 1).map(|index| match index.cmp(&place) {
+            std::cmp::Ordering::Less => old(index),
+            std::cmp::Ordering::Equal => last.address(),
+            std::cmp::Ordering::Greater => old(index - 1),
+        });
+        Self::new(arena, head, bits, exact(leaves, self.children() + 2))
+    }
+
+    /// This item with one child less; none if that was the only one.
+    pub(super) fn without(self, arena: &Arena, child: Child) -> Option<Self> {
+        if self.children() == 1 {
+            return None;
+        }
+        let (place, mut bits, mut head) = (self.rank(child) + 1, self.bits(), self.head() - (1 << COUNT_SHIFT));
+        match child {
+            None => head &= !TERMINATOR,
+            Some(byte) => bits[usize::from(byte) / 64] &= !(1 << (byte % 64)),
+        }
+        let old = |index: usize| self.word(LEAVES + index).load(Ordering::Relaxed);
+        let leaves = (0..self.children()).map(|index| old(if index < place { index } else { index + 1 }));
+        let count = self.children();
+        Some(Self::new(arena, head, bits, exact(leaves, count)))
+    }
+
+    /// Frees the item.
+    ///
+    /// # Safety
+    /// Nobody can reach the item, and it is counted as `part`.
+    pub(super) unsafe fn free(self, part: Part) {
+        let size = size(self.children());
+        // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
+        unsafe { Arena::free(self.0.cast(), size, part) };
+    }
+
+    /// Frees the item once nobody can see it.
+    ///
+    /// # Safety
+    /// The item is unlinked: no one who takes a guard from now on can reach it.
+    pub(super) unsafe fn retire(self, guard: &impl Guard) {
+        unsafe fn reclaim(word: *mut AtomicU64, _: &Collector) {
+            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            unsafe { Item(NonNull::new_unchecked(word)).free(Part::Retired) };
+        }
+        // SAFETY: live and counted as `Nodes`; the caller vouches that it is unlinked.
+        unsafe {
+            Arena::recount(self.0.cast(), size(self.children()), Part::Nodes, Part::Retired);
+            guard.defer_retire(self.0.as_ptr(), reclaim);
+        }
+    }
+}
+
+fn children(head: u64) -> usize {
+    ((head & !TERMINATOR) >> COUNT_SHIFT) as usize
+}
+
+fn size(children: usize) -> usize {
+    (LEAVES + 1 + children) * size_of::<AtomicU64>()
+}
+
+fn set(bits: &mut [u64; 4], byte: u8) {
+    bits[usize::from(byte) / 64] |= 1 << (byte % 64);
+}
+
+/// An iterator that is known to have `count` elements.
+fn exact(leaves: impl Iterator<Item = u64>, count: usize) -> impl ExactSizeIterator<Item = u64> {
+    let leaves: Vec<u64> = leaves.collect();
+    debug_assert_eq!(leaves.len(), count);
+    leaves.into_iter()
+}

@@ -1,0 +1,423 @@
+//! Leaves: up to 128 keys between two anchors, as a small hash table beside a list in key order.
+//!
+//! ```text
+//!   line 0        version, next, prev, far anchor, counts, spilled lines
+//!   line 1        the anchor, if it has at most 64 bytes
+//!   lines 2, 3    order: which slot holds the first key, the second, ...; the tail is as keys came
+//!   lines 4 - 19  slots: 16 lines of 8 tagged pointers to records
+//! ```
+//!
+//! A key's tag says in which line its slot lies; if that line is full, in one of the next, and `spilled` says so. So a lookup knows
+//! both lines it needs, the header and the slots', as soon as it knows the leaf, and fetches them together. The paper keeps its
+//! tags sorted and guesses the place from their number, which costs one more dependent read, and moves half of them at each insert
+//! (section 3.2); here an insert moves nothing, and readers see it by one store.
+//!
+//! # Invariants
+//! 1. A leaf is used only while it is live: reached under a guard that is still held, or not shared yet, or the index is
+//!    borrowed mutably.
+//! 2. The anchor's bytes never change. Whether it is terminated (`terminated`), and the links, change under the lock of
+//!    the table (`meta.rs`) only.
+//! 3. Slots, counts and order change under the leaf's lock only. Whatever takes a key out of reach of a reader that does not
+//!    follow (a split, a merge), or rearranges the order, marks the version first; that a key comes or goes, and nothing else, is one
+//!    store to a slot, with no mark before readers look for keys.
+//! 4. A record is in at most one slot of the leaves that are not deleted, but for the time of a split or a merge, in which both
+//!    leaves are locked and marked. A deleted leaf has no records.
+//! 5. If a key's record is not in the line that its tag says, all lines from there up to the one that has it are `spilled`.
+
+use std::ptr::NonNull;
+
+use skein_sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
+use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::version::{Version, VersionWord};
+
+use super::record::Record;
+use super::tagged::Tagged;
+use crate::memory::{Arena, CACHE_LINE, Part, prefetch_lines, prefetch_read};
+
+/// Slots in a line.
+pub(super) const LINE: usize = CACHE_LINE / size_of::<u64>();
+/// Lines of slots.
+pub(super) const LINES: usize = if cfg!(skein_loom) { 1 } else { 16 };
+/// Slots in a leaf.
+pub(super) const SLOTS: usize = LINE * LINES;
+/// Anchors up to this length lie in the leaf.
+const NEAR: usize = CACHE_LINE;
+
+#[repr(C, align(64))]
+struct Body {
+    version: VersionWord,
+    next: AtomicU64,
+    prev: AtomicU64,
+    /// The anchor's bytes, if they are too many for `near`.
+    far: Option<NonNull<u8>>,
+    anchor_len: u16,
+    spilled: AtomicU16,
+    /// Keys in the leaf.
+    count: AtomicU8,
+    /// Of these, the first so many of `order` are in key order.
+    sorted: AtomicU8,
+    terminated: AtomicU8,
+    /// Whether its records' tags are of the keyed hash.
+    keyed: AtomicU8,
+    near: Line,
+    order: Order,
+    slots: Slots,
+}
+
+#[repr(align(64))]
+struct Line([u8; NEAR]);
+
+#[repr(align(64))]
+struct Order([AtomicU64; SLOTS / 8]);
+
+#[repr(align(64))]
+struct Slots([AtomicU64; SLOTS]);
+
+/// A leaf's keys in order: which slots, and how many of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ranks {
+    pub(super) slots: [u8; SLOTS],
+    pub(super) count: usize,
+    pub(super) sorted: usize,
+}
+
+/// A leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leaf(NonNull<Body>);
+
+/// Where a key is in relation to a leaf's range.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    /// Below the anchor.
+    Left,
+    /// In the leaf's range.
+    Inside,
+    /// At or above the next leaf's anchor.
+    Right(Leaf),
+}
+
+impl Leaf {
+    /// A leaf without keys, with this version and anchor.
+    pub(super) fn new(arena: &Arena, version: Version, anchor: &[u8]) -> Self {
+        let far = (anchor.len() > NEAR).then(|| {
+            let block = arena.alloc(anchor.len(), Part::Nodes);
+            // SAFETY: allocated for so many bytes, and ours alone.
+            unsafe { std::ptr::copy_nonoverlapping(anchor.as_ptr(), block.as_ptr(), anchor.len()) };
+            block
+        });
+        let mut near = Line([0; NEAR]);
+        if far.is_none() {
+            near.0[..anchor.len()].copy_from_slice(anchor);
+        }
+        let body = Body {
+            version: VersionWord::new(version),
+            next: AtomicU64::new(0),
+            prev: AtomicU64::new(0),
+            far,
+            anchor_len: u16::try_from(anchor.len()).expect("an anchor is not longer than the longest key"),
+            spilled: AtomicU16::new(0),
+            count: AtomicU8::new(0),
+            sorted: AtomicU8::new(0),
+            terminated: AtomicU8::new(0),
+            keyed: AtomicU8::new(0),
+            near,
+            order: Order(std::array::from_fn(|_| AtomicU64::new(0))),
+            slots: Slots(std::array::from_fn(|_| AtomicU64::new(0))),
+        };
+        let block = arena.alloc(size_of::<Body>(), Part::Nodes).cast::<Body>();
+        block.as_ptr().expose_provenance();
+        // SAFETY: the size is a multiple of a line, so the block begins on one, and it is ours alone.
+        unsafe { block.write(body) };
+        Self(block)
+    }
+
+    /// The leaf at an address.
+    ///
+    /// # Safety
+    /// The address came from [`Self::address`], and invariant 1 holds for the leaf.
+    #[inline(always)]
+    pub(super) unsafe fn from_address(address: u64) -> Self {
+        let pointer = std::ptr::with_exposed_provenance_mut(address as usize);
+        // SAFETY: the address of a leaf is not null.
+        Self(unsafe { NonNull::new_unchecked(pointer) })
+    }
+
+    #[inline(always)]
+    pub(super) fn address(self) -> u64 {
+        self.0.as_ptr().expose_provenance() as u64
+    }
+
+    #[inline(always)]
+    fn body<'a>(self) -> &'a Body {
+        // SAFETY: the leaf is live (invariant 1); all that changes in it is atomic.
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline(always)]
+    pub(super) fn version<'a>(self) -> &'a VersionWord {
+        &self.body().version
+    }
+
+    /// Asks for the header, and for the line of slots that a tag says.
+    #[inline(always)]
+    pub(super) fn prefetch(self, tag: u16) {
+        let start = self.0.as_ptr().cast::<u8>();
+        prefetch_read(start);
+        let slots = std::mem::offset_of!(Body, slots) + home(tag) * CACHE_LINE;
+        prefetch_read(start.wrapping_add(slots));
+    }
+
+    /// Asks for all lines: for scans.
+    #[inline(always)]
+    pub(super) fn prefetch_all(self) {
+        const LINES_IN_ALL: usize = size_of::<Body>() / CACHE_LINE;
+        prefetch_lines::<LINES_IN_ALL, _>(self.0.as_ptr());
+    }
+
+    /// The anchor's bytes, without the terminator.
+    #[inline(always)]
+    pub(super) fn anchor<'a>(self) -> &'a [u8] {
+        let body = self.body();
+        let length = body.anchor_len.into();
+        match body.far {
+            None => &body.near.0[..length],
+            // SAFETY: allocated in `new` for so many bytes, which never change, and freed with the leaf (invariants 1 and 2).
+            Some(far) => unsafe { std::slice::from_raw_parts(far.as_ptr(), length) },
+        }
+    }
+
+    /// Whether the anchor ends with the terminator, which is less than every byte.
+    pub(super) fn is_terminated(self) -> bool {
+        self.body().terminated.load(Ordering::Relaxed) != 0
+    }
+
+    /// The caller holds the table's lock.
+    pub(super) fn set_terminated(self, terminated: bool) {
+        // Relaxed: read under the same lock.
+        self.body().terminated.store(terminated.into(), Ordering::Relaxed);
+    }
+
+    /// Whether its records' tags are of the keyed hash.
+    #[inline(always)]
+    pub(super) fn is_keyed(self) -> bool {
+        // Relaxed: it changes with the records' places, and those who find nothing look at the version.
+        self.body().keyed.load(Ordering::Relaxed) != 0
+    }
+
+    /// The caller holds the lock, and sees to the records' tags.
+    pub(super) fn set_keyed(self, keyed: bool) {
+        self.body().keyed.store(keyed.into(), Ordering::Relaxed);
+    }
+
+    /// The leaf to the right.
+    #[inline(always)]
+    pub(super) fn next(self) -> Option<Self> {
+        let address = self.body().next.load(PROTECT);
+        // SAFETY: a leaf is unlinked before it is retired; callers hold a guard.
+        (address != 0).then(|| unsafe { Self::from_address(address) })
+    }
+
+    /// The leaf to the left. Of a deleted leaf, the one that took its keys.
+    #[inline(always)]
+    pub(super) fn prev(self) -> Option<Self> {
+        let address = self.body().prev.load(PROTECT);
+        // SAFETY: as in `next`.
+        (address != 0).then(|| unsafe { Self::from_address(address) })
+    }
+
+    /// The caller holds the leaf's lock and the table's.
+    pub(super) fn set_next(self, next: Option<Self>) {
+        // Release: pairs with the load in `next`; the leaf is initialised.
+        self.body().next.store(next.map_or(0, Self::address), Ordering::Release);
+    }
+
+    /// The caller holds the table's lock.
+    pub(super) fn set_prev(self, prev: Option<Self>) {
+        // Release: pairs with the load in `prev`.
+        self.body().prev.store(prev.map_or(0, Self::address), Ordering::Release);
+    }
+
+    /// Where `key` lies. What it says of the right side holds as long as the leaf's version does not change.
+    #[inline]
+    pub(super) fn side_of(self, key: &[u8]) -> Side {
+        match self.next() {
+            Some(next) if key >= next.anchor() => Side::Right(next),
+            _ if key < self.anchor() => Side::Left,
+            _ => Side::Inside,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn slot(self, index: usize) -> u64 {
+        self.body().slots.0[index].load(PROTECT)
+    }
+
+    #[inline(always)]
+    pub(super) fn record(self, index: usize) -> Option<Record> {
+        // SAFETY: slots hold words of records, which are retired once they are unlinked; callers hold a guard or the leaf's lock.
+        unsafe { Record::from_word(self.slot(index)) }
+    }
+
+    /// How many keys there are.
+    #[inline(always)]
+    pub(super) fn count(self) -> usize {
+        // Acquire: pairs with the Release in `push`: so many ranks are written.
+        self.body().count.load(Ordering::Acquire).into()
+    }
+
+    /// The lines that are full and have sent records on.
+    #[inline(always)]
+    pub(super) fn spilled(self) -> u16 {
+        // Acquire: pairs with the Release in `place`. Invariant 5 needs it set before the record that it tells of.
+        self.body().spilled.load(Ordering::Acquire)
+    }
+
+    /// The ranks as they are; whole only if the version has not changed since before.
+    #[inline]
+    pub(super) fn ranks(self) -> Ranks {
+        let body = self.body();
+        let count = self.count().min(SLOTS);
+        let sorted = usize::from(body.sorted.load(Ordering::Relaxed)).min(count);
+        let mut slots = [0; SLOTS];
+        for (bytes, word) in slots.as_chunks_mut::<8>().0.iter_mut().zip(&body.order.0).take(count.div_ceil(8)) {
+            *bytes = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        Ranks { slots, count, sorted }
+    }
+
+    /// Replaces the ranks. The caller holds the lock and has marked the leaf, or the leaf is not shared yet.
+    pub(super) fn set_ranks(self, ranks: &Ranks) {
+        let body = self.body();
+        for (bytes, word) in ranks.slots.as_chunks::<8>().0.iter().zip(&body.order.0) {
+            // Relaxed here and below: the mark's fence orders them for readers, the lock for writers.
+            word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
+        }
+        body.sorted.store(ranks.sorted as u8, Ordering::Relaxed);
+        body.count.store(ranks.count as u8, Ordering::Release);
+    }
+
+    /// Puts a record into a free slot; returns which. The caller holds the lock, there is room, and the caller adds a rank.
+    pub(super) fn place(self, record: Record) -> usize {
+        let mut line = home(record.tag());
+        loop {
+            let slots = line * LINE..(line + 1) * LINE;
+            if let Some(free) = slots.into_iter().find(|&slot| self.slot(slot) == 0) {
+                // Release: pairs with the load in `slot`; the record is initialised, and the lines before are said to have spilled.
+                self.body().slots.0[free].store(record.word(), Ordering::Release);
+                return free;
+            }
+            // Release: pairs with the Acquire in `spilled`.
+            self.body().spilled.fetch_or(1 << line, Ordering::Release);
+            line = (line + 1) % LINES;
+        }
+    }
+
+    /// Adds a rank at the end. The caller holds the lock.
+    pub(super) fn push(self, slot: usize) {
+        let body = self.body();
+        let count = body.count.load(Ordering::Relaxed);
+        let word = &body.order.0[usize::from(count) / 8];
+        let shift = 8 * (u32::from(count) % 8);
+        let cleared = word.load(Ordering::Relaxed) & !(0xff << shift);
+        word.store(cleared | (slot as u64) << shift, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `count`; the rank is written.
+        body.count.store(count + 1, Ordering::Release);
+    }
+
+    /// Empties a slot. The caller holds the lock and sees to the ranks; then [`Self::mend_spilled`] keeps lookups short.
+    pub(super) fn clear(self, slot: usize) {
+        // Release: whoever sees it sees the marks before it.
+        self.body().slots.0[slot].store(0, Ordering::Release);
+    }
+
+    /// Says anew which lines have spilled, after records went. The caller holds the lock.
+    pub(super) fn mend_spilled(self) {
+        if self.body().spilled.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut spilled = 0;
+        for slot in 0..SLOTS {
+            let Some(record) = self.record(slot) else { continue };
+            let mut line = home(record.tag());
+            while line != slot / LINE {
+                spilled |= 1 << line;
+                line = (line + 1) % LINES;
+            }
+        }
+        // Relaxed: fewer bits, and none that a record needs; a reader that sees more looks further than it must.
+        self.body().spilled.store(spilled, Ordering::Relaxed);
+    }
+
+    /// Frees the leaf and its anchor.
+    ///
+    /// # Safety
+    /// Nobody can reach the leaf, and it is counted as `part`.
+    pub(super) unsafe fn free(self, part: Part) {
+        let (far, length) = (self.body().far, self.anchor().len());
+        // SAFETY: allocated in `new` with these sizes; the caller vouches for the rest.
+        unsafe {
+            if let Some(far) = far {
+                Arena::free(far, length, part);
+            }
+            self.0.drop_in_place();
+            Arena::free(self.0.cast(), size_of::<Body>(), part);
+        }
+    }
+
+    /// Frees the leaf once nobody can see it.
+    ///
+    /// # Safety
+    /// The leaf is unlinked: no one who takes a guard from now on can reach it.
+    pub(super) unsafe fn retire(self, guard: &impl Guard) {
+        unsafe fn reclaim(body: *mut Body, _: &Collector) {
+            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            unsafe { Leaf(NonNull::new_unchecked(body)).free(Part::Retired) };
+        }
+        // SAFETY: live and counted as `Nodes`; the caller vouches that it is unlinked.
+        unsafe {
+            if let Some(far) = self.body().far {
+                Arena::recount(far, self.anchor().len(), Part::Nodes, Part::Retired);
+            }
+            Arena::recount(self.0.cast(), size_of::<Body>(), Part::Nodes, Part::Retired);
+            guard.defer_retire(self.0.as_ptr(), reclaim);
+        }
+    }
+}
+
+/// The line of slots that a tag says.
+#[inline(always)]
+pub(super) fn home(tag: u16) -> usize {
+    usize::from(tag) % LINES
+}
+
+/// A word that is no record's: see [`Leaf::find`](super::search).
+pub(super) fn looks_like(word: u64, tag: u16, kind: u64) -> bool {
+    Tagged(word).looks_like(tag, kind)
+}
+
+impl Ranks {
+    /// No keys.
+    pub(super) const EMPTY: Self = Self { slots: [0; SLOTS], count: 0, sorted: 0 };
+
+    /// The slots in order.
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.slots[..self.count]
+    }
+
+    /// Adds a slot whose key is greater than all.
+    pub(super) fn push_sorted(&mut self, slot: usize) {
+        self.slots[self.count] = slot as u8;
+        self.count += 1;
+        self.sorted = self.count;
+    }
+
+    /// Takes a slot out.
+    pub(super) fn remove(&mut self, slot: usize) {
+        let Some(rank) = self.as_slice().iter().position(|&at| usize::from(at) == slot) else { return };
+        self.slots.copy_within(rank + 1..self.count, rank);
+        self.count -= 1;
+        if rank < self.sorted {
+            self.sorted -= 1;
+        }
+    }
+}

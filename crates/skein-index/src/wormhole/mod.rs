@@ -1,0 +1,296 @@
+//! Wormhole: a list of leaves, and a trie of anchors in a hash table that leads to them in O(log L) steps.
+//!
+//! ```text
+//!   trie in a hash table     ""   "J"   "Ja"   "Jam"   "Jo"   "Jos"   "A"   "Au"
+//!                             │            │
+//!                  a search: the longest of the key's prefixes that is there, by binary search on its length
+//!                             │            │
+//!                             ▼            ▼
+//!   leaves        [⊥ Aaron ..] ⇄ [Au Austin ..] ⇄ [Jam James ..] ⇄ [Jos Joseph ..]        up to 128 keys each
+//!                                                      │
+//!   records                                            └─► value, key
+//! ```
+//!
+//! Source: Wu, Ni, Jiang, "Wormhole: A Fast Ordered Index for In-memory Data Management" (EuroSys 2019), sections 2 and 3. Files
+//! are named for what they hold; read `leaf.rs`, `item.rs`, `meta.rs`, then `lookup.rs` and `split.rs`.
+//!
+//! # Protocol
+//! 1. Readers take no lock and write nothing shared. The trie's answer is a guess: it may be out of date, or a tag may have
+//!    deceived. A key that a leaf holds is there, whatever led to the leaf; that it is absent is the word of one leaf only, at one version
+//!    (`lookup.rs`).
+//! 2. Writers change a leaf under its lock. Locks are taken from left to right, the trie's last (`latch.rs`, `meta.rs`).
+//! 3. No operation waits for readers: what they may still see is freed by the collector, past a grace period.
+//!
+//! # Where we differ from the paper, and why
+//! - One table, changed in place, instead of two and a wait between (`table.rs`).
+//! - Readers of a leaf take no lock; the paper has a reader-writer lock. Records do not change but for the value (`record.rs`).
+//! - A leaf's tags are hashed to a cache line of their own instead of sorted (`leaf.rs`).
+//! - An item holds the last leaf of each child, so the search ends with it (`item.rs`).
+//! - The terminator of anchors is a symbol that keys do not have, so no leaf is ever too fat to split (`meta.rs`).
+//! - A split looks for the cut with the shortest anchor (`split.rs`); scans go down as well as up (`cursor.rs`).
+//! - Prefixes or keys that collide more than chance allows are hashed anew, by a keyed hash (`crate::hash`).
+
+mod batch;
+mod check;
+mod cursor;
+mod item;
+mod latch;
+mod leaf;
+mod lookup;
+mod merge;
+mod meta;
+mod record;
+mod search;
+mod split;
+mod table;
+mod tagged;
+mod teardown;
+pub mod variant;
+mod view;
+mod write;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use skein_sync::reclaim::{Collector, Guard, check_guard};
+use skein_sync::version::Version;
+
+pub use check::Shape;
+pub use cursor::WormholeCursor;
+use leaf::Leaf;
+use meta::Meta;
+use variant::{WITHOUT_HUGE_PAGES, has, width};
+
+use crate::counter::Counter;
+use crate::hash::PrefixHash;
+use crate::index::{Change, Computed, MAX_KEY_LEN, MemoryUsage, OrderedIndex, Refused};
+use crate::memory::{Arena, Part};
+use crate::slot::Slot;
+use crate::walk::{Direction, walk};
+
+/// An ordered index over byte strings; see the module's head.
+///
+/// `W` is how many keys a leaf takes, 4 to 128; 128 is the paper's and the one to use ([`variant`] has flags that take away a design
+/// feature each, to measure what it is worth). Smaller ones make tests reach every case with few keys.
+///
+/// ```
+/// use skein_index::{Inline, OrderedIndex, Wormhole};
+///
+/// let index = Wormhole::new();
+/// let guard = index.collector().enter();
+/// index.insert(b"goose", Inline(1_u64), &guard)?;
+/// assert_eq!(index.get(b"goose", &guard), Some(1));
+/// assert_eq!(index.get(b"geese", &guard), None);
+/// # Ok::<(), skein_index::Refused>(())
+/// ```
+pub struct Wormhole<S: Slot, const W: usize = 128> {
+    /// The leaf of the empty anchor; it never goes.
+    first: Leaf,
+    meta: Meta,
+    /// The hash of tags in leaves, and the one of those whose tags collided.
+    plain: PrefixHash,
+    keyed: PrefixHash,
+    arena: Arena,
+    len: Counter,
+    budget: usize,
+    collector: Arc<Collector>,
+    slots: PhantomData<S>,
+}
+
+// SAFETY: leaves, items and records are reached through atomics, changed as the protocol says, and freed past a grace period;
+// values are `Send` and `Sync` by the contract of `Slot`.
+unsafe impl<S: Slot, const W: usize> Send for Wormhole<S, W> {}
+// SAFETY: as above.
+unsafe impl<S: Slot, const W: usize> Sync for Wormhole<S, W> {}
+
+impl<S: Slot> Wormhole<S> {
+    /// An empty index with a collector of its own.
+    pub fn new() -> Self {
+        Self::with_collector(Arc::new(Collector::new()))
+    }
+
+    /// An empty index that shares a collector, and so guards, with others.
+    pub fn with_collector(collector: Arc<Collector>) -> Self {
+        Self::with_variant(collector)
+    }
+}
+
+impl<S: Slot, const W: usize> Wormhole<S, W> {
+    /// An empty index of the variant that its type says.
+    pub fn with_variant(collector: Arc<Collector>) -> Self {
+        const { assert!(width(W) >= 4 && width(W) <= leaf::SLOTS, "a leaf takes 4 to 128 keys") };
+        const { assert!(size_of::<usize>() == 8, "addresses have 48 of 64 bits") };
+        let huge = !has(W, WITHOUT_HUGE_PAGES);
+        let arena = if huge { Arena::new() } else { Arena::on_small_pages() };
+        let first = Leaf::new(&arena, Version::BORDER, b"");
+        let keyed = PrefixHash::keyed();
+        Self {
+            first,
+            meta: Meta::new(first, keyed, huge),
+            plain: PrefixHash::crc32c(),
+            keyed,
+            arena,
+            len: Counter::new(),
+            budget: usize::MAX,
+            collector,
+            slots: PhantomData,
+        }
+    }
+
+    /// This index, refusing writes once its memory is at `budget` bytes; counted in whole spans of the arena, so the precision is 64
+    /// KiB, and without the table.
+    #[must_use]
+    pub fn with_budget(mut self, budget: usize) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Checks what a write needs before anything changes.
+    #[inline]
+    fn admit(&self, key: &[u8]) -> Result<(), Refused> {
+        if key.len() > MAX_KEY_LEN {
+            return Err(Refused::KeyTooLong { len: key.len(), limit: MAX_KEY_LEN });
+        }
+        if self.budget != usize::MAX {
+            let used = self.arena.taken();
+            if used >= self.budget {
+                return Err(Refused::OverBudget { used, budget: self.budget });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: Slot, const W: usize> OrderedIndex<S> for Wormhole<S, W> {
+    type Cursor<'g, G: Guard + 'g>
+        = WormholeCursor<'g, S, G, W>
+    where
+        Self: 'g;
+
+    fn collector(&self) -> &Collector {
+        &self.collector
+    }
+
+    #[inline]
+    fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        check_guard(&self.collector, guard);
+        // SAFETY: the word was in the index, and is retired, if at all, under this guard or a later one.
+        self.lookup(key).map(|word| unsafe { S::borrow(word) })
+    }
+
+    #[inline]
+    fn get_many<'g, G: Guard>(
+        &'g self,
+        keys: &[&[u8]],
+        guard: &'g G,
+        mut found: impl FnMut(usize, Option<S::Ref<'g>>),
+    ) {
+        check_guard(&self.collector, guard);
+        // SAFETY: as for `get`.
+        self.lookup_many(keys, |index, word| found(index, word.map(|word| unsafe { S::borrow(word) })));
+    }
+
+    #[inline]
+    fn insert<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        value: S,
+        guard: &'g G,
+    ) -> Result<Option<S::Ref<'g>>, Refused> {
+        check_guard(&self.collector, guard);
+        self.admit(key)?;
+        let mut value = Some(value);
+        let put = |_: Option<S::Ref<'_>>| value.take().map_or(Change::Keep, Change::Put);
+        Ok(self.write(key, put, guard).before)
+    }
+
+    fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        check_guard(&self.collector, guard);
+        if key.len() > MAX_KEY_LEN {
+            return None;
+        }
+        self.write(key, |_| Change::Remove, guard).before
+    }
+
+    #[inline]
+    fn compute<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Result<Computed<'g, S>, Refused> {
+        check_guard(&self.collector, guard);
+        self.admit(key)?;
+        Ok(self.write(key, change, guard))
+    }
+
+    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::Cursor<'g, G> {
+        check_guard(&self.collector, guard);
+        WormholeCursor::new(self, guard)
+    }
+
+    fn remove_range<G: Guard>(
+        &self,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        mut each: impl FnMut(&[u8]),
+        guard: &G,
+    ) -> usize {
+        let mut removed = 0;
+        walk(&mut self.cursor(guard), bounds.0, bounds.1, Direction::Forward, |key, _| {
+            if self.remove(key, guard).is_some() {
+                removed += 1;
+                each(key);
+            }
+            ControlFlow::Continue(())
+        });
+        removed
+    }
+
+    fn len(&self) -> usize {
+        self.len.sum()
+    }
+
+    fn split_points<G: Guard>(&self, parts: usize, guard: &G) -> Vec<Vec<u8>> {
+        check_guard(&self.collector, guard);
+        self.separators(parts)
+    }
+
+    fn memory(&self) -> MemoryUsage {
+        let table = self.table_bytes();
+        MemoryUsage {
+            nodes: self.arena.live(Part::Nodes) + table,
+            keys: self.arena.live(Part::Keys),
+            unreclaimed: self.arena.live(Part::Retired),
+            reserved: self.arena.reserved() + table,
+        }
+    }
+}
+
+impl<S: Slot, const W: usize> Wormhole<S, W> {
+    fn table_bytes(&self) -> usize {
+        let _guard = self.collector.enter();
+        self.meta.table().bytes()
+    }
+
+    /// At most `parts - 1` keys, in order: anchors, evenly apart. The caller holds a guard.
+    fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
+        let anchors: Vec<&[u8]> =
+            std::iter::successors(self.first.next(), |leaf| leaf.next()).map(Leaf::anchor).collect();
+        let parts = parts.clamp(1, anchors.len() + 1);
+        (1..parts).map(|part| anchors[part * (anchors.len() + 1) / parts - 1].to_vec()).collect()
+    }
+}
+
+impl<S: Slot> Default for Wormhole<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Slot, const W: usize> fmt::Debug for Wormhole<S, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wormhole").field("len", &self.len()).field("width", &width(W)).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,187 @@
+//! Records: a key with its value, in a block of its own.
+//!
+//! ```text
+//!   kind 0:    │ value 8 │ length 2 │ key ...      │
+//!   kind k:    │ value 8 │ key, exactly 8 k bytes  │      k = 1 .. 7
+//! ```
+//!
+//! Blocks are rounded up to 8 bytes, so the length costs nothing beside most keys; where the key fills whole words it would cost a
+//! word, and the word that leads to the record says the length instead, in the three bits that an address leaves free.
+//!
+//! # Invariants
+//! 1. The key never changes once the record is linked; the value is an atomic word.
+//! 2. A record is used only while it is live: it was reached under a guard that is still held, or it is not shared yet, or the
+//!    index is borrowed mutably.
+
+use std::ptr::NonNull;
+
+use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::reclaim::{Collector, Guard, PROTECT};
+
+use super::tagged::Tagged;
+use crate::memory::{Arena, CACHE_LINE, Part, prefetch_read};
+
+/// Bytes of the value word.
+const VALUE: usize = size_of::<AtomicU64>();
+/// Bytes of the length, in records of kind 0.
+const LENGTH: usize = size_of::<u16>();
+/// The greatest kind: keys of 56 bytes.
+const KIND_MAX: usize = 7;
+
+/// The kind of the records of keys so long.
+#[inline(always)]
+pub(super) fn kind_of(key_len: usize) -> u64 {
+    let words = key_len / 8;
+    if key_len.is_multiple_of(8) && words <= KIND_MAX { words as u64 } else { 0 }
+}
+
+/// A record, by the word that leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Record(Tagged);
+
+impl Record {
+    /// Allocates a record.
+    pub(super) fn new(arena: &Arena, tag: u16, key: &[u8], value: u64) -> Self {
+        let kind = kind_of(key.len());
+        let start = key_start(kind);
+        let block = arena.alloc(start + key.len(), Part::Keys);
+        // SAFETY: the block is ours alone, aligned to 8, and long enough for all parts.
+        unsafe {
+            block.cast::<AtomicU64>().write(AtomicU64::new(value));
+            if kind == 0 {
+                let length = u16::try_from(key.len()).expect("a key is not longer than the longest");
+                block.add(VALUE).cast::<u16>().write(length);
+            }
+            std::ptr::copy_nonoverlapping(key.as_ptr(), block.as_ptr().add(start), key.len());
+        }
+        Self(Tagged::new(tag, block.as_ptr().expose_provenance() as u64, kind))
+    }
+
+    /// The record that `word` leads to; none if it is 0.
+    ///
+    /// # Safety
+    /// The word came from [`Self::word`] if it is not 0, and invariant 2 holds for the record.
+    #[inline(always)]
+    pub(super) unsafe fn from_word(word: u64) -> Option<Self> {
+        (word != 0).then_some(Self(Tagged(word)))
+    }
+
+    #[inline(always)]
+    pub(super) fn word(self) -> u64 {
+        self.0.0
+    }
+
+    #[inline(always)]
+    pub(super) fn tag(self) -> u16 {
+        self.0.tag()
+    }
+
+    /// The record under another tag: what a leaf that is hashed anew puts into its slots.
+    pub(super) fn with_tag(self, tag: u16) -> Self {
+        Self(Tagged::new(tag, self.0.address(), self.0.kind()))
+    }
+
+    #[inline(always)]
+    fn block(self) -> NonNull<u8> {
+        // SAFETY: the address of a block is not null.
+        unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(self.0.address() as usize)) }
+    }
+
+    #[inline(always)]
+    fn value_word<'a>(self) -> &'a AtomicU64 {
+        // SAFETY: the record is live (invariant 2) and starts with the value word.
+        unsafe { self.block().cast().as_ref() }
+    }
+
+    /// The value.
+    #[inline(always)]
+    pub(super) fn value(self) -> u64 {
+        self.value_word().load(PROTECT)
+    }
+
+    /// Replaces the value. The caller holds the lock of the record's leaf.
+    #[inline(always)]
+    pub(super) fn set_value(self, value: u64) {
+        // Release: pairs with the load in `value`; what the word points to is initialised.
+        self.value_word().store(value, Ordering::Release);
+    }
+
+    /// The key.
+    #[inline(always)]
+    pub(super) fn key<'a>(self) -> &'a [u8] {
+        let kind = self.0.kind();
+        // SAFETY: the record is live (invariant 2), and length and key do not change (invariant 1).
+        unsafe {
+            let length =
+                if kind == 0 { self.block().add(VALUE).cast::<u16>().read().into() } else { 8 * kind as usize };
+            std::slice::from_raw_parts(self.block().as_ptr().add(key_start(kind)), length)
+        }
+    }
+
+    fn size(self) -> usize {
+        key_start(self.0.kind()) + self.key().len()
+    }
+
+    /// Asks for the cache line where the record begins, and for the next: keys of some forty bytes often lie across.
+    #[inline(always)]
+    pub(super) fn prefetch(word: u64) {
+        let block: *const u8 = std::ptr::without_provenance(Tagged(word).address() as usize);
+        prefetch_read(block);
+        prefetch_read(block.wrapping_add(CACHE_LINE - 1));
+    }
+
+    /// Frees the record, but not what its value owns.
+    ///
+    /// # Safety
+    /// Nobody can reach the record, and it is counted as `part`.
+    pub(super) unsafe fn free(self, part: Part) {
+        // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
+        unsafe { Arena::free(self.block(), self.size(), part) };
+    }
+
+    /// Frees the record, but not what its value owns, once nobody can see it.
+    ///
+    /// # Safety
+    /// The record is unlinked: no one who takes a guard from now on can reach it.
+    pub(super) unsafe fn retire(self, guard: &impl Guard) {
+        unsafe fn reclaim(word: *mut u8, _: &Collector) {
+            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            unsafe { Record(Tagged(word.addr() as u64)).free(Part::Retired) };
+        }
+        // SAFETY: the record is live and counted as `Keys`; the caller vouches that it is unlinked. The collector hands the
+        // word back as it is: it never reads through what it is given.
+        unsafe {
+            Arena::recount(self.block(), self.size(), Part::Keys, Part::Retired);
+            guard.defer_retire(std::ptr::without_provenance_mut::<u8>(self.word() as usize), reclaim);
+        }
+    }
+}
+
+#[inline(always)]
+fn key_start(kind: u64) -> usize {
+    if kind == 0 { VALUE + LENGTH } else { VALUE }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_every_length_come_back_and_whole_words_carry_no_length() {
+        let arena = Arena::new();
+        for len in (0..200).chain([crate::index::MAX_KEY_LEN]) {
+            let key: Vec<u8> = (0..len).map(|byte| byte as u8).collect();
+            let record = Record::new(&arena, 0xabcd, &key, 7);
+            assert_eq!((record.key(), record.value(), record.tag()), (&*key, 7, 0xabcd));
+            record.set_value(8);
+            // SAFETY: the word is the record's own, which is live.
+            assert_eq!(unsafe { Record::from_word(record.word()) }.map(Record::value), Some(8));
+            if len % 8 == 0 && (8..=56).contains(&len) {
+                assert_eq!(record.size(), 8 + len);
+            }
+            // SAFETY: ours alone.
+            unsafe { record.free(Part::Keys) };
+        }
+        assert_eq!(arena.live(Part::Keys), 0);
+    }
+}

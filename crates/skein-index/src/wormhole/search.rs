@@ -1,0 +1,133 @@
+//! Searching one leaf: by tag for one key, by order for a place.
+
+use std::cmp::Ordering;
+
+use super::leaf::{LINE, LINES, Leaf, Ranks, SLOTS, home, looks_like};
+use super::record::{Record, kind_of};
+use super::variant::{WITHOUT_LEAF_TAGS, WITHOUT_POSITION, has};
+
+/// A record, and the slot that holds it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) slot: usize,
+    pub(super) record: Record,
+}
+
+/// What a leaf's slots say of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Search {
+    pub(super) held: Option<Held>,
+    /// Records of other keys with the same tag.
+    pub(super) collisions: usize,
+}
+
+impl Leaf {
+    /// Looks for `key`, whose tag in this leaf is `tag`.
+    #[inline(always)]
+    pub(super) fn find<const W: usize>(self, key: &[u8], tag: u16) -> Search {
+        if has(W, WITHOUT_LEAF_TAGS) {
+            return Search { held: self.find_by_order(key), collisions: 0 };
+        }
+        let kind = kind_of(key.len());
+        let anywhere = has(W, WITHOUT_POSITION);
+        let mut line = if anywhere { 0 } else { home(tag) };
+        let mut collisions = 0;
+        for _ in 0..LINES {
+            for slot in line * LINE..(line + 1) * LINE {
+                let word = self.slot(slot);
+                if !looks_like(word, tag, kind) {
+                    continue;
+                }
+                // SAFETY: slots hold words of records; callers hold a guard or the leaf's lock.
+                let Some(record) = (unsafe { Record::from_word(word) }) else { continue };
+                if record.key() == key {
+                    return Search { held: Some(Held { slot, record }), collisions };
+                }
+                collisions += 1;
+            }
+            if !anywhere && self.spilled() & (1 << line) == 0 {
+                break;
+            }
+            line = (line + 1) % LINES;
+        }
+        Search { held: None, collisions }
+    }
+
+    /// Looks for `key` by comparing keys: in halves where they are sorted, one by one beyond.
+    fn find_by_order(self, key: &[u8]) -> Option<Held> {
+        let ranks = self.ranks();
+        let at = |slot: u8| {
+            let record = self.record(slot.into())?;
+            (record.key() == key).then_some(Held { slot: slot.into(), record })
+        };
+        let (sorted, tail) = ranks.as_slice().split_at(ranks.sorted);
+        let rank = self.lower_bound(&ranks, key);
+        sorted.get(rank).and_then(|&slot| at(slot)).or_else(|| tail.iter().find_map(|&slot| at(slot)))
+    }
+
+    /// The first rank among the sorted ones whose key is at or above `key`.
+    pub(super) fn lower_bound(self, ranks: &Ranks, key: &[u8]) -> usize {
+        ranks.slots[..ranks.sorted].partition_point(|&slot| {
+            // An empty slot is one that a remove has just left; the reader will see that the version has changed.
+            self.record(slot.into()).is_some_and(|record| record.key() < key)
+        })
+    }
+
+    /// Brings the ranks into key order. The caller holds the lock, so that records stay.
+    pub(super) fn sort(self, ranks: &mut Ranks) {
+        if ranks.sorted == ranks.count {
+            return;
+        }
+        for &slot in ranks.as_slice() {
+            Record::prefetch(self.slot(slot.into()));
+        }
+        let skip = self.common_prefix(ranks);
+        let keyed = |slot: u8| {
+            let key = self.record(slot.into()).map_or(&[][..], Record::key);
+            Headed { head: head_after(key, skip), key, slot }
+        };
+        let mut all: Vec<Headed<'_>> = ranks.as_slice().iter().map(|&slot| keyed(slot)).collect();
+        all[ranks.sorted..].sort_unstable_by(Headed::cmp);
+        // Two runs: the sort that merges runs does this in one pass.
+        all.sort_by(Headed::cmp);
+        for (place, headed) in ranks.slots.iter_mut().zip(&all) {
+            *place = headed.slot;
+        }
+        ranks.sorted = ranks.count;
+    }
+
+    /// The length of a prefix that all keys of the leaf share.
+    fn common_prefix(self, ranks: &Ranks) -> usize {
+        let mut keys = ranks.as_slice().iter().filter_map(|&slot| self.record(slot.into())).map(Record::key);
+        let Some(first) = keys.next() else { return 0 };
+        keys.fold(first.len(), |shared, key| common_len(&first[..shared], key))
+    }
+}
+
+/// A key with its first bytes beyond what all keys share, as a number: most comparisons end there.
+struct Headed<'k> {
+    head: u64,
+    key: &'k [u8],
+    slot: u8,
+}
+
+impl Headed<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.head.cmp(&other.head).then_with(|| self.key.cmp(other.key))
+    }
+}
+
+fn head_after(key: &[u8], skip: usize) -> u64 {
+    let rest = &key[skip..];
+    let mut head = [0; 8];
+    let length = rest.len().min(8);
+    head[..length].copy_from_slice(&rest[..length]);
+    u64::from_be_bytes(head)
+}
+
+/// The length of the longest common prefix.
+pub(super) fn common_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+const _: () = assert!(SLOTS <= u8::MAX as usize, "a rank is a byte");

@@ -1,0 +1,101 @@
+//! Splitting a full leaf.
+//!
+//! ```text
+//!   keys in order:   ... | Jacob | James | Jamison | Jason | ...
+//!   anchor of a cut:         2      ("Jam")  4        3         the common prefix of its two sides, and one byte more
+//! ```
+//!
+//! Each cut has an anchor of its own, as long as what the keys beside it share. The cut with the shortest one near the middle is
+//! taken: anchors make the trie, and long ones make it deep (the paper leaves this choice as future work, section 2.3). Source of the rest:
+//! section 2.2 and Algorithm 4.
+//!
+//! The new leaf is born locked and marked, filled, linked, and only then its records go from the old one; so a key is always in a leaf
+//! that a reader comes to. Both are unlocked before the trie learns of the new one: until then searches come to the old leaf and go one
+//! step right.
+
+use std::ops::Range;
+
+use skein_sync::reclaim::Guard;
+use skein_sync::version::Version;
+
+use super::Wormhole;
+use super::latch::Latch;
+use super::leaf::{Leaf, Ranks};
+use super::record::Record;
+use super::search::common_len;
+use super::variant::{WITHOUT_SHORT_ANCHORS, has, width};
+use crate::slot::Slot;
+
+/// Where a leaf is cut: the rank of the first key that goes, and the new anchor.
+struct Cut<'k> {
+    rank: usize,
+    anchor: &'k [u8],
+}
+
+impl<S: Slot, const W: usize> Wormhole<S, W> {
+    /// Splits a full leaf and adds a record to one half.
+    #[cold]
+    pub(super) fn split(&self, latch: Latch, record: Record, guard: &impl Guard) {
+        let mut ranks = latch.ranks();
+        latch.sort(&mut ranks);
+        let key = record.key();
+        let cut = cut::<W>(latch.leaf(), &ranks, key);
+        let mut meta = self.meta.lock(&self.arena, guard);
+        let next = latch.next();
+        let new = Leaf::new(&self.arena, Version::BORDER.as_locked_split(), cut.anchor);
+        new.set_terminated(next.is_some_and(|next| next.anchor().starts_with(cut.anchor)));
+        new.set_keyed(latch.is_keyed());
+        let new_latch = Latch::of_new(new);
+
+        let mut moved = Ranks::EMPTY;
+        for &slot in &ranks.as_slice()[cut.rank..] {
+            let record = latch.record(slot.into()).expect("the lock keeps records in their slots");
+            moved.push_sorted(new.place(record));
+        }
+        new.set_ranks(&moved);
+        new.set_prev(Some(latch.leaf()));
+        new.set_next(next);
+
+        latch.version().mark_splitting();
+        latch.set_next(Some(new));
+        if let Some(next) = next {
+            next.set_prev(Some(new));
+        }
+        ranks.as_slice()[cut.rank..].iter().for_each(|&slot| latch.clear(slot.into()));
+        latch.mend_spilled();
+        (ranks.count, ranks.sorted) = (cut.rank, cut.rank);
+        latch.set_ranks(&ranks);
+
+        let half = if key < new.anchor() { latch.leaf() } else { new };
+        half.push(half.place(record));
+        let left = latch.leaf();
+        drop((latch, new_latch));
+        meta.insert_anchor(left, new, next);
+    }
+}
+
+/// Chooses a cut of a leaf in order, to which `key` is to be added.
+fn cut<'k, const W: usize>(leaf: Leaf, ranks: &Ranks, key: &'k [u8]) -> Cut<'k> {
+    let count = ranks.count;
+    let key_at = |rank: usize| {
+        let record = leaf.record(ranks.slots[rank].into());
+        record.expect("the lock keeps records in their slots").key()
+    };
+    let last = key_at(count - 1);
+    if leaf.next().is_none() && key > last {
+        // Keys that come in order leave full leaves behind.
+        return Cut { rank: count, anchor: &key[..common_len(last, key) + 1] };
+    }
+    let anchor_at = |rank: usize| &key_at(rank)[..common_len(key_at(rank - 1), key_at(rank)) + 1];
+    let middle = count / 2;
+    let best = near(middle, width(W), has(W, WITHOUT_SHORT_ANCHORS))
+        .min_by_key(|&rank| (anchor_at(rank).len(), rank.abs_diff(middle)))
+        .unwrap_or(middle);
+    Cut { rank: best, anchor: anchor_at(best) }
+}
+
+/// The cuts to choose from: an eighth of the leaf to both sides of the middle.
+fn near(middle: usize, width: usize, middle_only: bool) -> Range<usize> {
+    let reach = if middle_only { 0 } else { width / 8 };
+    middle - reach..middle + reach + 1
+}

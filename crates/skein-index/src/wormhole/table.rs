@@ -1,0 +1,255 @@
+//! The hash table of the trie: from each prefix of an anchor to its item, or to the leaf whose anchor it is.
+//!
+//! ```text
+//!   line:  │ tag 16, address 48 │ ... 8 entries ... │      one cache line
+//!            hash of a prefix ─► line, tag;  a full line sends entries on to the next ones
+//! ```
+//!
+//! Source: Wormhole, sections 2.4 and 3.1. The paper keeps two tables, switches between them and waits for readers in between; ours is
+//! one, changed in place. What a search finds while it changes may be out of date, and that is all: items do not change their shape,
+//! what is unlinked is freed past a grace period, and the leaf itself says whether it is the right one (`lookup.rs`).
+//! So no operation waits for readers, and there is no second copy.
+//!
+//! # Invariants
+//! 1. Entries, counts and the length of the longest prefix change under the table's lock (`meta.rs`).
+//! 2. A prefix's entry lies within [`REACH`] lines from the one that its hash says, with no line in between that has an entry free that was
+//!    never used.
+
+use skein_sync::atomic::{AtomicUsize, Ordering};
+use skein_sync::reclaim::PROTECT;
+
+use super::item::Item;
+use super::leaf::Leaf;
+use super::tagged::Tagged;
+use crate::hash::{PrefixHash, State};
+use crate::memory::{CACHE_LINE, Words, prefetch_read};
+
+/// Entries in a line.
+const LINE: usize = CACHE_LINE / size_of::<u64>();
+/// Lines that an entry may lie away. A table that chance has filled is made larger long before that, so more means that
+/// someone chooses prefixes that collide.
+const REACH: usize = 8;
+/// Lines of the smallest table.
+const LINES_MIN: usize = 4;
+/// Where an entry was.
+const GONE: u64 = KIND_GONE;
+const KIND_ITEM: u64 = 0;
+const KIND_LEAF: u64 = 1;
+const KIND_GONE: u64 = 2;
+
+/// What stands for a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Node {
+    /// The prefix is this leaf's anchor.
+    Leaf(Leaf),
+    /// It is shorter than an anchor.
+    Item(Item),
+}
+
+impl Node {
+    fn word(self, tag: u16) -> u64 {
+        match self {
+            Self::Leaf(leaf) => Tagged::new(tag, leaf.address(), KIND_LEAF).0,
+            Self::Item(item) => Tagged::new(tag, item.address(), KIND_ITEM).0,
+        }
+    }
+
+    /// The node as a word of its own.
+    pub(super) fn untagged(self) -> u64 {
+        self.word(0)
+    }
+
+    /// The node that an entry leads to.
+    ///
+    /// # Safety
+    /// The word came from [`Self::word`] or is 0 or [`GONE`], and the node is live.
+    #[inline(always)]
+    pub(super) unsafe fn from_word(word: u64) -> Option<Self> {
+        let entry = Tagged(word);
+        if entry.address() == 0 {
+            return None;
+        }
+        // SAFETY: passed on to the caller.
+        Some(unsafe {
+            match entry.kind() {
+                KIND_LEAF => Self::Leaf(Leaf::from_address(entry.address())),
+                _ => Self::Item(Item::from_address(entry.address())),
+            }
+        })
+    }
+
+    /// The prefix it stands for; none if it is being changed.
+    pub(super) fn prefix<'a>(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Leaf(leaf) => Some(leaf.anchor()),
+            Self::Item(item) => item.sample()?.anchor().get(..item.len()),
+        }
+    }
+
+    /// Whether it stands for this prefix.
+    pub(super) fn stands_for(self, prefix: &[u8]) -> bool {
+        match self {
+            Self::Leaf(leaf) => leaf.anchor() == prefix,
+            Self::Item(item) => item.len() == prefix.len() && self.prefix() == Some(prefix),
+        }
+    }
+}
+
+/// An entry found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    index: usize,
+    pub(super) node: Node,
+}
+
+/// A table.
+#[derive(Debug)]
+pub(super) struct Table {
+    words: Words,
+    lines: usize,
+    pub(super) hash: PrefixHash,
+    /// Entries, and entries that were.
+    live: AtomicUsize,
+    gone: AtomicUsize,
+    longest: AtomicUsize,
+}
+
+impl Table {
+    /// An empty table for about `entries` of them.
+    pub(super) fn for_entries(entries: usize, hash: PrefixHash, huge: bool) -> Self {
+        // Three eighths full: with half as much again it is at its limit.
+        let lines = (entries * 8 / 3).div_ceil(LINE).max(LINES_MIN);
+        Self {
+            words: Words::new(lines * LINE, huge),
+            lines,
+            hash,
+            live: AtomicUsize::new(0),
+            gone: AtomicUsize::new(0),
+            longest: AtomicUsize::new(0),
+        }
+    }
+
+    /// The length of the longest prefix.
+    #[inline(always)]
+    pub(super) fn longest(&self) -> usize {
+        // Relaxed: a search that misses a longer prefix finds out at the leaf.
+        self.longest.load(Ordering::Relaxed)
+    }
+
+    /// Bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.words.bytes() + size_of::<Self>()
+    }
+
+    /// How many entries there are.
+    pub(super) fn len(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Whether another size would be better, with so many entries more.
+    pub(super) fn is_crowded(&self, more: usize) -> bool {
+        let used = self.len() + self.gone.load(Ordering::Relaxed) + more;
+        used * 16 > self.words.len() * 9
+    }
+
+    /// Whether most of it is unused.
+    pub(super) fn is_sparse(&self) -> bool {
+        self.lines > LINES_MIN && self.len() * 8 < self.words.len()
+    }
+
+    #[inline(always)]
+    fn line_and_tag(&self, state: State) -> (usize, u16) {
+        let mixed = state.mix();
+        let line = (u64::from((mixed >> 16) as u32) * self.lines as u64) >> 32;
+        (line as usize, (mixed >> 48) as u16)
+    }
+
+    /// Asks for the line of a prefix.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, state: State) {
+        prefetch_read(self.words[self.line_and_tag(state).0 * LINE..].as_ptr());
+    }
+
+    /// The first entry with the prefix's tag that `is` the one.
+    #[inline(always)]
+    pub(super) fn find(&self, state: State, is: impl Fn(Node) -> bool) -> Option<Place> {
+        let (mut line, tag) = self.line_and_tag(state);
+        for _ in 0..REACH {
+            let mut open = false;
+            for index in line * LINE..(line + 1) * LINE {
+                // The callers hold a guard, or the lock.
+                let word = self.words[index].load(PROTECT);
+                open |= word == 0;
+                if Tagged(word).tag() != tag {
+                    continue;
+                }
+                // SAFETY: entries hold words of nodes, which are retired once they are unlinked.
+                if let Some(node) = unsafe { Node::from_word(word) }
+                    && is(node)
+                {
+                    return Some(Place { index, node });
+                }
+            }
+            if open {
+                return None;
+            }
+            line = (line + 1) % self.lines;
+        }
+        None
+    }
+
+    /// The entry of `prefix`, whose state is given.
+    pub(super) fn find_exactly(&self, state: State, prefix: &[u8]) -> Option<Place> {
+        self.find(state, |node| node.stands_for(prefix))
+    }
+
+    /// Adds an entry for a prefix that has none; false if there is no room within reach. The caller holds the lock, as for all
+    /// that follow.
+    pub(super) fn insert(&self, state: State, len: usize, node: Node) -> bool {
+        let (start, tag) = self.line_and_tag(state);
+        let reach = (0..REACH.min(self.lines)).flat_map(|step| {
+            let line = (start + step) % self.lines;
+            line * LINE..(line + 1) * LINE
+        });
+        for index in reach {
+            let word = self.words[index].load(Ordering::Relaxed);
+            if word != 0 && word != GONE {
+                continue;
+            }
+            if word == GONE {
+                self.gone.fetch_sub(1, Ordering::Relaxed);
+            }
+            self.longest.fetch_max(len, Ordering::Relaxed);
+            self.live.fetch_add(1, Ordering::Relaxed);
+            // Release: pairs with the load in `find`; the node is initialised.
+            self.words[index].store(node.word(tag), Ordering::Release);
+            return true;
+        }
+        false
+    }
+
+    /// Puts another node in an entry's place.
+    pub(super) fn replace(&self, place: Place, node: Node) {
+        let tag = Tagged(self.words[place.index].load(Ordering::Relaxed)).tag();
+        // Release: as in `insert`.
+        self.words[place.index].store(node.word(tag), Ordering::Release);
+    }
+
+    /// Takes an entry out.
+    pub(super) fn remove(&self, place: Place) {
+        let line = place.index / LINE * LINE;
+        let open = self.words[line..line + LINE].iter().any(|word| word.load(Ordering::Relaxed) == 0);
+        self.live.fetch_sub(1, Ordering::Relaxed);
+        if !open {
+            self.gone.fetch_add(1, Ordering::Relaxed);
+        }
+        // Searches that passed here stopped at this line if it was open, and must go on if it was not.
+        self.words[place.index].store(if open { 0 } else { GONE }, Ordering::Release);
+    }
+
+    /// All nodes.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = Node> + '_ {
+        // SAFETY: as in `find`.
+        self.words.iter().filter_map(|word| unsafe { Node::from_word(word.load(PROTECT)) })
+    }
+}

@@ -1,0 +1,149 @@
+//! A leaf as a cursor sees it: its order at one moment, and the records around the cursor's place, fetched ahead.
+//!
+//! Words of slots are loaded some steps before the cursor comes there, so that the records' cache lines are on their way meanwhile.
+//! Each load is followed by a look at the version: as long as it has not changed, ranks and slots belong together. If it has, the view
+//! ends there, and the cursor seeks anew from the key it stands on.
+
+use skein_sync::version::Version;
+
+use super::leaf::{Leaf, Ranks};
+use super::record::Record;
+
+/// How far ahead records are fetched; a power of two.
+const AHEAD: usize = 16;
+
+/// A leaf at one moment.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) leaf: Leaf,
+    version: Version,
+    ranks: Ranks,
+    pub(super) next: Option<Leaf>,
+    /// The cursor's place.
+    rank: usize,
+    forward: bool,
+    /// The rank that is loaded next; none if the leaf has changed or ends there.
+    edge: Option<usize>,
+    /// What was loaded, by rank; 0 elsewhere.
+    words: [u64; 2 * AHEAD],
+}
+
+/// Where in a leaf to begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Start<'k> {
+    /// At its end: the first key of a scan up, the last of a scan down.
+    End,
+    /// At this key, whose tag is given, or beside it.
+    Key { key: &'k [u8], tag: u16, inclusive: bool },
+}
+
+/// What came of looking at a leaf.
+#[derive(Debug)]
+pub(super) enum Looked {
+    /// Its keys are out of order.
+    Unsorted,
+    /// Something has changed.
+    Changed,
+    /// Here it is.
+    View(View),
+}
+
+impl View {
+    /// Looks at a leaf, which is to have this version.
+    pub(super) fn of<const W: usize>(
+        leaf: Leaf,
+        version: Version,
+        start: Start<'_>,
+        forward: bool,
+    ) -> Looked {
+        let (ranks, next) = (leaf.ranks(), leaf.next());
+        if ranks.sorted < ranks.count {
+            return if leaf.version().changed(version) { Looked::Changed } else { Looked::Unsorted };
+        }
+        let rank = match start {
+            Start::End if forward => 0,
+            Start::End => ranks.count.wrapping_sub(1),
+            Start::Key { key, tag, inclusive } => rank_beside::<W>(leaf, &ranks, key, tag, inclusive, forward),
+        };
+        let mut view =
+            Self { leaf, version, ranks, next, rank, forward, edge: Some(rank), words: [0; 2 * AHEAD] };
+        if leaf.version().changed(version) {
+            return Looked::Changed;
+        }
+        for _ in 0..=AHEAD {
+            view.load();
+        }
+        if view.is_past_end() || view.record().is_some() { Looked::View(view) } else { Looked::Changed }
+    }
+
+    /// Loads one more word.
+    #[inline(always)]
+    fn load(&mut self) {
+        let Some(edge) = self.edge else { return };
+        self.edge = None;
+        if edge >= self.ranks.count {
+            return;
+        }
+        let word = self.leaf.slot(self.ranks.slots[edge].into());
+        if self.leaf.version().changed(self.version) {
+            return;
+        }
+        Record::prefetch(word);
+        self.words[edge % (2 * AHEAD)] = word;
+        self.edge = Some(if self.forward { edge + 1 } else { edge.wrapping_sub(1) });
+        if edge + 1 == self.ranks.count
+            && self.forward
+            && let Some(next) = self.next
+        {
+            next.prefetch_all();
+        }
+    }
+
+    /// Whether the cursor has left the leaf.
+    #[inline(always)]
+    pub(super) fn is_past_end(&self) -> bool {
+        self.rank >= self.ranks.count
+    }
+
+    /// Whether the view goes this way.
+    pub(super) fn goes(&self, forward: bool) -> bool {
+        self.forward == forward
+    }
+
+    /// The record at the cursor's place, which is in the leaf; none if the leaf changed before it was loaded.
+    #[inline(always)]
+    pub(super) fn record(&self) -> Option<Record> {
+        // SAFETY: validated when it was loaded; the cursor borrows a guard.
+        unsafe { Record::from_word(self.words[self.rank % (2 * AHEAD)]) }
+    }
+
+    /// Moves one place on.
+    #[inline(always)]
+    pub(super) fn step(&mut self) {
+        self.words[self.rank % (2 * AHEAD)] = 0;
+        self.rank = if self.forward { self.rank + 1 } else { self.rank.wrapping_sub(1) };
+        self.load();
+    }
+}
+
+/// The rank of the first key from `key` on in the scan's direction; past the end, or before the start wrapped around, if there is
+/// none.
+fn rank_beside<const W: usize>(
+    leaf: Leaf,
+    ranks: &Ranks,
+    key: &[u8],
+    tag: u16,
+    inclusive: bool,
+    forward: bool,
+) -> usize {
+    let held = leaf.find::<W>(key, tag).held;
+    let present =
+        held.and_then(|held| ranks.as_slice().iter().position(|&slot| usize::from(slot) == held.slot));
+    match (present, forward) {
+        (Some(rank), _) if inclusive => rank,
+        (Some(rank), true) => rank + 1,
+        (None, true) => leaf.lower_bound(ranks, key),
+        (Some(rank), false) => rank.wrapping_sub(1),
+        (None, false) => leaf.lower_bound(ranks, key).wrapping_sub(1),
+    }
+}

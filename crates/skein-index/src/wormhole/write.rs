@@ -1,0 +1,135 @@
+//! Writes: one locked leaf at a time, two for a merge.
+//!
+//! ```text
+//!   locate ──► lock ──► is it the leaf? ──► find ──► ask the closure ──► change ──► unlock ──► retire
+//!     ▲                      │
+//!     └──────────────────────┘  no: left, right, or over again
+//! ```
+//!
+//! The closure of `compute` is asked once, under the lock. A key that comes or goes is one store to a slot; what does not fit
+//! splits the leaf (`split.rs`), and what is left of two small leaves becomes one (`merge.rs`).
+
+use skein_sync::reclaim::Guard;
+
+use super::Wormhole;
+use super::latch::Latch;
+use super::leaf::{Leaf, Side};
+use super::lookup::Walk;
+use super::record::Record;
+use super::search::Held;
+use super::variant::width;
+use crate::index::{Change, Computed};
+use crate::slot::{Slot, retire_value};
+
+/// Records of one leaf with the same tag before its tags are computed anew, by the keyed hash. Among 128 tags of 16 bits chance
+/// does not bring that together in any life time.
+const COLLISIONS_MAX: usize = 8;
+
+impl<S: Slot, const W: usize> Wormhole<S, W> {
+    /// Locks the leaf that `key` is in, or belongs to; returns it with the key's tag there.
+    fn lock_for(&self, key: &[u8]) -> (Latch, u16) {
+        let target = self.locate(key);
+        target.leaf.prefetch(target.tag);
+        let mut walk = Walk::new(target.leaf);
+        loop {
+            let Some(latch) = Latch::take(walk.leaf) else {
+                walk.leave(self, key);
+                continue;
+            };
+            match latch.side_of(key) {
+                Side::Inside => {
+                    let tag = if latch.is_keyed() { self.keyed_tag(key) } else { target.tag };
+                    return (latch, tag);
+                }
+                side => {
+                    drop(latch);
+                    walk.turn(self, key, side);
+                }
+            }
+        }
+    }
+
+    /// Does what `change` decides about `key`, which is not too long.
+    pub(super) fn write<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        mut change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Computed<'g, S> {
+        let (latch, tag) = self.lock_for(key);
+        let search = latch.find::<W>(key, tag);
+        let before = search.held.map(|held| held.record.value());
+        // SAFETY: the word is in the index, and retired, if at all, under this guard or a later one.
+        let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
+        let changed = match (change(seen), search.held) {
+            (Change::Put(value), Some(held)) => {
+                held.record.set_value(value.into_word());
+                drop(latch);
+                true
+            }
+            (Change::Put(value), None) => {
+                let record = Record::new(&self.arena, tag, key, value.into_word());
+                self.add(latch, record, search.collisions, guard);
+                self.len.add(guard.thread_id(), 1);
+                true
+            }
+            (Change::Remove, Some(held)) => {
+                self.take_out(latch, held, guard);
+                self.len.add(guard.thread_id(), -1);
+                true
+            }
+            (Change::Remove, None) | (Change::Keep, _) => false,
+        };
+        if changed && let Some(word) = before {
+            // SAFETY: the word is out of the index, which owned it.
+            unsafe { retire_value::<S>(word, guard) };
+        }
+        Computed { before: seen, changed }
+    }
+
+    /// Adds a record whose key the locked leaf does not have.
+    fn add(&self, latch: Latch, record: Record, collisions: usize, guard: &impl Guard) {
+        if latch.count() >= width(W) {
+            self.split(latch, record, guard);
+            return;
+        }
+        let slot = latch.place(record);
+        latch.push(slot);
+        if collisions >= COLLISIONS_MAX && !latch.is_keyed() {
+            latch.version().mark_inserting();
+            self.make_keyed(latch.leaf());
+        }
+    }
+
+    /// Computes the tags of a locked and marked leaf by the keyed hash.
+    #[cold]
+    pub(super) fn make_keyed(&self, leaf: Leaf) {
+        let mut ranks = leaf.ranks();
+        let records: Vec<Record> = ranks
+            .as_slice()
+            .iter()
+            .filter_map(|&slot| leaf.record(slot.into()))
+            .map(|record| record.with_tag(self.keyed_tag(record.key())))
+            .collect();
+        ranks.as_slice().iter().for_each(|&slot| leaf.clear(slot.into()));
+        leaf.mend_spilled();
+        leaf.set_keyed(true);
+        for (rank, record) in ranks.slots.iter_mut().zip(records) {
+            *rank = leaf.place(record) as u8;
+        }
+        leaf.set_ranks(&ranks);
+    }
+
+    /// Removes a record from the locked leaf, and merges what has become too small.
+    fn take_out(&self, latch: Latch, held: Held, guard: &impl Guard) {
+        latch.version().mark_inserting();
+        latch.clear(held.slot);
+        let mut ranks = latch.ranks();
+        ranks.remove(held.slot);
+        latch.set_ranks(&ranks);
+        latch.mend_spilled();
+        // SAFETY: out of its slot, so nobody who takes a guard from now on finds it.
+        unsafe { held.record.retire(guard) };
+        self.tidy(latch, guard);
+    }
+}

@@ -1,0 +1,21 @@
+//! Indexes whose whole structure can be verified.
+
+use skein_index::{Inline, Masstree, OrderedIndex, Wormhole};
+
+/// An index with a checker.
+pub trait Checked: OrderedIndex<Inline<u64>> {
+    /// Fails if an invariant does not hold.
+    fn verify(&mut self);
+}
+
+impl<const W: usize> Checked for Masstree<Inline<u64>, W> {
+    fn verify(&mut self) {
+        self.check().unwrap();
+    }
+}
+
+impl<const W: usize> Checked for Wormhole<Inline<u64>, W> {
+    fn verify(&mut self) {
+        self.check().unwrap();
+    }
+}
