@@ -4,9 +4,9 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_index::masstree::Masstree;
 use skein_index::{
-    Change, Collector, Computed, Cursor, Direction, Guard, MemoryUsage, OrderedIndex, Refused, walk,
+    Change, Collector, Computed, Cursor, Direction, Guard, Masstree, MemoryUsage, OrderedIndex, Refused,
+    Wormhole, walk,
 };
 
 use crate::options::IndexKind;
@@ -19,12 +19,14 @@ pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 #[derive(Debug)]
 pub(crate) enum Index {
     Masstree(Masstree<Row>),
+    Wormhole(Wormhole<Row>),
 }
 
 macro_rules! each {
     ($self:expr, $index:ident => $call:expr) => {
         match $self {
             Index::Masstree($index) => $call,
+            Index::Wormhole($index) => $call,
         }
     };
 }
@@ -33,6 +35,7 @@ impl Index {
     pub(crate) fn new(kind: IndexKind) -> Self {
         match kind {
             IndexKind::Masstree => Self::Masstree(Masstree::new()),
+            IndexKind::Wormhole => Self::Wormhole(Wormhole::new()),
         }
     }
 

@@ -20,27 +20,40 @@ pub enum IndexKind {
     /// A trie of B+-trees: any keys, in order.
     #[default]
     Masstree,
+    /// A list of leaves under a hashed trie: any keys, in order; quick scans, and lookups that do not mind long keys.
+    Wormhole,
+}
+
+impl IndexKind {
+    /// All of them, the default first.
+    pub const ALL: [Self; 2] = [Self::Masstree, Self::Wormhole];
+
+    /// The name by which it is chosen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Masstree => "masstree",
+            Self::Wormhole => "wormhole",
+        }
+    }
 }
 
 impl std::str::FromStr for IndexKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "masstree" => Ok(Self::Masstree),
-            _ => Err(Error::BadOption {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let known = Self::ALL.map(|kind| format!("{:?}", kind.name())).join(", ");
+            Error::BadOption {
                 name: "index",
-                why: format!("there is no index named {name:?}; the known one is \"masstree\""),
-            }),
-        }
+                why: format!("there is no index named {name:?}; those known are {known}"),
+            }
+        })
     }
 }
 
 impl std::fmt::Display for IndexKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Masstree => "masstree",
-        })
+        f.write_str(self.name())
     }
 }
 

@@ -31,7 +31,7 @@ fn grid(plan: &Plan) -> Grid<'static> {
         operations: count.clamp(1_000, 2_000_000),
         inserts: Inserts::Timed,
         memory: false,
-        takes: Partakers::Steps,
+        takes: Partakers::Steps(OURS),
         beside: None,
     }
 }
@@ -47,7 +47,7 @@ static FIG8: Experiment = Experiment {
         let grid = grid(plan);
         grid::memory(&grid.points, 1, grid.operations)
     },
-    steps: |plan| plan.sets_or(&["decimal"]).len() * plan.rounds * Partakers::Steps.count(),
+    steps: |plan| plan.sets_or(&["decimal"]).len() * plan.rounds * Partakers::Steps(OURS).count(),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
 };

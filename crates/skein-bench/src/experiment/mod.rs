@@ -33,6 +33,7 @@ pub mod setting;
 mod skew;
 mod store;
 mod weigh;
+mod wormhole;
 
 use linkme::distributed_slice;
 

@@ -8,8 +8,11 @@ use super::loops::Loop;
 use crate::keyset::KeySet;
 use crate::rival::index::{self, Can, Entry, Role};
 
-/// Our index, the one that claims are about.
+/// Our Masstree, the index that most claims are about.
 pub const OURS: &str = "skein-masstree";
+
+/// Our Wormhole.
+pub const WORMHOLE: &str = "skein-wormhole";
 
 /// Whom an experiment compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +23,8 @@ pub enum Partakers {
     Ordered,
     /// Those for several threads.
     ForThreads,
-    /// Ours, and the steps that lead to it.
-    Steps,
+    /// One of ours, and the steps that lead to it.
+    Steps(&'static str),
     /// Ours, and the same under another name.
     Twins,
 }
@@ -30,7 +33,7 @@ impl Partakers {
     /// Whether an entry is one of those who might take part; nobody else is missed.
     pub fn concern(self, entry: &Entry) -> bool {
         match self {
-            Self::Steps => entry.role == Role::Step || entry.name == OURS,
+            Self::Steps(whole) => entry.role == Role::Step(whole) || entry.name == whole,
             Self::Twins => entry.role == Role::Twin || entry.name == OURS,
             _ => entry.role == Role::Contender,
         }

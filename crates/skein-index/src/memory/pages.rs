@@ -6,18 +6,20 @@ use std::ptr::NonNull;
 /// Bytes in a region: one huge page of the common processors. Small under Miri, which is slow.
 pub(super) const REGION: usize = if cfg!(miri) { 64 << 10 } else { 2 << 20 };
 
-/// What `len` bytes, a multiple of a region, are taken as.
+/// A multiple of the page size of all systems that we know.
+pub(super) const PAGE: usize = 64 << 10;
+
+/// What `len` bytes, a multiple of [`PAGE`], are taken as: whole regions are aligned to regions.
 fn layout(len: usize) -> Layout {
-    debug_assert!(len.is_multiple_of(REGION));
-    match Layout::from_size_align(len, REGION) {
+    debug_assert!(len.is_multiple_of(PAGE));
+    match Layout::from_size_align(len, if len.is_multiple_of(REGION) { REGION } else { PAGE }) {
         Ok(layout) => layout,
         // No address space holds it: as much out of memory as any.
         Err(_) => handle_alloc_error(Layout::new::<u8>()),
     }
 }
 
-/// Takes `len` bytes, a multiple of [`REGION`], from the system: zeros, aligned to a region, on huge pages if `huge` and the system
-/// agrees.
+/// Takes `len` bytes, a multiple of [`PAGE`], from the system: zeros, and if `huge` on huge pages as far as the system agrees.
 ///
 /// Aborts, as every allocation in Rust does, if there is no memory.
 pub(super) fn map(len: usize, huge: bool) -> NonNull<u8> {

@@ -7,12 +7,12 @@ use std::ptr::NonNull;
 use skein_sync::atomic::AtomicU64;
 
 use super::CACHE_LINE;
-use super::pages::{self, REGION};
+use super::pages::{self, PAGE, REGION};
 
 /// An array of atomic words, all zero at first.
 ///
-/// It begins on a cache line. From 2 MiB on it comes straight from the system, on huge pages unless told otherwise: a lookup in a
-/// table is a random read, and on small pages most of those miss the TLB too.
+/// It begins on a cache line. From 64 KiB on it comes straight from the system, and from 2 MiB on it lies on huge pages unless told
+/// otherwise: a lookup in a table is a random read, and on small pages most of those miss the TLB too.
 ///
 /// ```
 /// use std::sync::atomic::Ordering;
@@ -44,13 +44,14 @@ enum Origin {
 
 fn origin(len: usize) -> Origin {
     let bytes = len.max(1).checked_mul(size_of::<AtomicU64>());
-    let rounded = bytes.and_then(|bytes| bytes.checked_next_multiple_of(REGION));
+    let page = if bytes.is_some_and(|bytes| bytes < REGION) { PAGE } else { REGION };
+    let rounded = bytes.and_then(|bytes| bytes.checked_next_multiple_of(page));
     let (Some(bytes), Some(rounded)) = (bytes, rounded) else {
         // No address space holds it: as much out of memory as any.
         handle_alloc_error(Layout::new::<AtomicU64>());
     };
     // Under loom a word is no plain integer, and arrays are small.
-    if bytes >= REGION && !cfg!(skein_loom) {
+    if bytes >= PAGE && !cfg!(skein_loom) {
         return Origin::Pages(rounded);
     }
     match Layout::from_size_align(bytes, CACHE_LINE) {
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn small_and_large_arrays_are_zero_and_aligned() {
-        for len in [0, 1, 1000, REGION / 8 - 1, REGION / 8, REGION / 8 + 1] {
+        for len in [0, 1, 1000, PAGE / 8, REGION / 8 - 1, REGION / 8, REGION / 8 + 1] {
             let words = Words::new(len, true);
             assert_eq!(words.len(), len);
             assert!(words.as_ptr().addr().is_multiple_of(CACHE_LINE));

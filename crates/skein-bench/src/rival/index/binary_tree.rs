@@ -23,13 +23,13 @@ use super::{Can, Contender, ENTRIES, Entry};
 use crate::workload::run::head;
 
 #[distributed_slice(ENTRIES)]
-static PLAIN: Entry = Entry::shared::<BinaryTree<false, false>>(200).as_step();
+static PLAIN: Entry = Entry::shared::<BinaryTree<false, false>>(200).as_step_of("skein-masstree");
 
 #[distributed_slice(ENTRIES)]
-static HUGE: Entry = Entry::shared::<BinaryTree<true, false>>(201).as_step();
+static HUGE: Entry = Entry::shared::<BinaryTree<true, false>>(201).as_step_of("skein-masstree");
 
 #[distributed_slice(ENTRIES)]
-static INTEGERS: Entry = Entry::shared::<BinaryTree<true, true>>(202).as_step();
+static INTEGERS: Entry = Entry::shared::<BinaryTree<true, true>>(202).as_step_of("skein-masstree");
 
 /// What stands before a node's key.
 #[repr(C)]

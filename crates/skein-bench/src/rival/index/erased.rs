@@ -112,10 +112,10 @@ impl Entry {
         Self::of::<C>(rank, true, |expected| Box::new(Shared(C::new(expected))))
     }
 
-    /// This contender as a step of an experiment that takes a structure apart.
+    /// This contender as a step of an experiment that takes a structure, the contender of this name, apart.
     #[must_use]
-    pub const fn as_step(mut self) -> Self {
-        self.role = Role::Step;
+    pub const fn as_step_of(mut self, whole: &'static str) -> Self {
+        self.role = Role::Step(whole);
         self
     }
 

@@ -170,8 +170,8 @@ pub struct Entry {
 pub enum Role {
     /// Comparisons.
     Contender,
-    /// An experiment that takes a structure apart, of which it is a step.
-    Step,
+    /// An experiment that takes a structure apart, the contender of this name, of which it is a step.
+    Step(&'static str),
     /// The experiment that measures one structure under two names, of which it is the second.
     Twin,
 }

@@ -6,7 +6,8 @@ use linkme::distributed_slice;
 use skein_index::masstree::variant::{
     WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
 };
-use skein_index::{Collector, Cursor, Inline, LocalGuard, Masstree, OrderedIndex};
+use skein_index::wormhole::variant as worm;
+use skein_index::{Collector, Cursor, Inline, LocalGuard, Masstree, OrderedIndex, Wormhole};
 
 use super::{Can, Contender, ENTRIES, Entry};
 
@@ -16,25 +17,59 @@ static MASSTREE: Entry = Entry::shared::<Ours<Masstree<Inline<u64>>>>(0);
 #[distributed_slice(ENTRIES)]
 static TWIN: Entry = Entry::shared::<Ours<Masstree<Inline<u64>>>>(1).as_twin("skein-masstree, again");
 
+#[distributed_slice(ENTRIES)]
+static WORMHOLE: Entry = Entry::shared::<Ours<Wormhole<Inline<u64>>>>(2);
+
+// What Wormhole's figure 11 adds, one after the other.
+#[distributed_slice(ENTRIES)]
+static BASE: Entry = Entry::shared::<Ours<Wormhole<Inline<u64>, BASE_WORMHOLE>>>(210).as_step_of("skein-wormhole");
+
+#[distributed_slice(ENTRIES)]
+static TAGS: Entry = Entry::shared::<Ours<Wormhole<Inline<u64>, WITH_TAGS>>>(211).as_step_of("skein-wormhole");
+
+#[distributed_slice(ENTRIES)]
+static INCREMENTAL: Entry = Entry::shared::<Ours<Wormhole<Inline<u64>, WITH_INCREMENTAL>>>(212).as_step_of("skein-wormhole");
+
+#[distributed_slice(ENTRIES)]
+static LEAF_TAGS: Entry = Entry::shared::<Ours<Wormhole<Inline<u64>, WITH_LEAF_TAGS>>>(213).as_step_of("skein-wormhole");
+
+// What we add to the paper's, each against the index as it comes.
+#[distributed_slice(ENTRIES)]
+static MIDDLE: Entry =
+    Entry::shared::<Ours<Wormhole<Inline<u64>, { 128 | worm::WITHOUT_SHORT_ANCHORS }>>>(214).as_step_of("skein-wormhole");
+
+#[distributed_slice(ENTRIES)]
+static PROBES_2: Entry =
+    Entry::shared::<Ours<Wormhole<Inline<u64>, { 128 | worm::PROBES_2 }>>>(215).as_step_of("skein-wormhole");
+
+#[distributed_slice(ENTRIES)]
+static PROBES_4: Entry =
+    Entry::shared::<Ours<Wormhole<Inline<u64>, { 128 | worm::PROBES_4 }>>>(216).as_step_of("skein-wormhole");
+
+const WITH_LEAF_TAGS: usize = 128 | worm::WITHOUT_POSITION;
+const WITH_INCREMENTAL: usize = WITH_LEAF_TAGS | worm::WITHOUT_LEAF_TAGS;
+const WITH_TAGS: usize = WITH_INCREMENTAL | worm::WITHOUT_INCREMENTAL_HASH;
+const BASE_WORMHOLE: usize = WITH_TAGS | worm::WITHOUT_TAGS;
+
 // What figure 8 takes away from the tree.
 #[distributed_slice(ENTRIES)]
-static PLAIN: Entry = Entry::shared::<Ours<Masstree<Inline<u64>, PLAIN_NODES>>>(203).as_step();
+static PLAIN: Entry = Entry::shared::<Ours<Masstree<Inline<u64>, PLAIN_NODES>>>(203).as_step_of("skein-masstree");
 
 #[distributed_slice(ENTRIES)]
 static NO_PERMUTATION: Entry =
-    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_PERMUTATION }>>>(204).as_step();
+    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_PERMUTATION }>>>(204).as_step_of("skein-masstree");
 
 #[distributed_slice(ENTRIES)]
 static NO_PREFETCH: Entry =
-    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_PREFETCH }>>>(205).as_step();
+    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_PREFETCH }>>>(205).as_step_of("skein-masstree");
 
 #[distributed_slice(ENTRIES)]
 static NO_INTEGERS: Entry =
-    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_INTEGERS }>>>(206).as_step();
+    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_INTEGERS }>>>(206).as_step_of("skein-masstree");
 
 #[distributed_slice(ENTRIES)]
 static NO_HUGE_PAGES: Entry =
-    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_HUGE_PAGES }>>>(207).as_step();
+    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_HUGE_PAGES }>>>(207).as_step_of("skein-masstree");
 
 const PLAIN_NODES: usize = 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION;
 
@@ -59,6 +94,24 @@ impl<const W: usize> Named for Masstree<Inline<u64>, W> {
 
     fn empty() -> Self {
         Self::with_width(Arc::new(Collector::new()))
+    }
+}
+
+impl<const W: usize> Named for Wormhole<Inline<u64>, W> {
+    const NAME: &'static str = match W {
+        BASE_WORMHOLE => "wormhole, base",
+        WITH_TAGS => "wormhole + tags",
+        WITH_INCREMENTAL => "wormhole + tags + incremental hash",
+        WITH_LEAF_TAGS => "wormhole + tags + incremental hash + leaf tags",
+        _ if W & worm::WITHOUT_SHORT_ANCHORS != 0 => "wormhole - short anchors",
+        _ if W & worm::PROBES_2 != 0 => "wormhole, 2 probes",
+        _ if W & worm::PROBES_4 != 0 => "wormhole, 4 probes",
+        _ => "skein-wormhole",
+    };
+    const ABOUT: &'static str = "Wormhole<Inline<u64>>, as it comes but for what its name says";
+
+    fn empty() -> Self {
+        Self::with_variant(Arc::new(Collector::new()))
     }
 }
 
