@@ -80,6 +80,12 @@ impl Version {
         self.0 & DELETED != 0
     }
 
+    /// Whether no writer was rearranging the node at that moment.
+    #[inline(always)]
+    pub const fn is_stable(self) -> bool {
+        self.0 & (INSERTING | SPLITTING) == 0
+    }
+
     /// Whether the node was locked at that moment.
     #[inline(always)]
     pub const fn is_locked(self) -> bool {

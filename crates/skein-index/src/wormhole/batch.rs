@@ -48,13 +48,13 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             let targets = self.locate_many(table, &mut asks);
             for (ask, target) in asks.iter().zip(targets) {
                 if let (Some(ask), Some(target)) = (ask, target) {
-                    found(group * GROUP + ask.place, self.finish(ask, target));
+                    found(group * GROUP + ask.place, self.finish(ask.key, target));
                 }
             }
         }
     }
 
-    fn locate_many<'k>(&self, table: &Table, asks: &mut [Option<Ask<'k>>; GROUP]) -> [Option<Target>; GROUP] {
+    fn locate_many(&self, table: &Table, asks: &mut [Option<Ask<'_>>; GROUP]) -> [Option<Target>; GROUP] {
         let mut narrowing = true;
         while narrowing {
             narrowing = false;
@@ -103,13 +103,5 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         table.prefetch(state);
         ask.probe = (len, state);
         true
-    }
-
-    #[inline(always)]
-    fn finish(&self, ask: &Ask<'_>, target: Target) -> Option<u64> {
-        match target.leaf.find::<W>(ask.key, target.tag).held {
-            Some(held) => Some(held.record.value()),
-            None => self.confirm(ask.key, target),
-        }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Wormhole;
 use super::item::{Child, Item};
 use super::leaf::{LINE, LINES, Leaf, SLOTS, home};
+use super::record::Record;
 use super::table::Node;
 use super::variant::width;
 use crate::memory::Arena;
@@ -72,7 +73,10 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// All leaves, in order; verifies links and anchors.
     fn check_list(&self) -> Result<Vec<Leaf>, String> {
         let mut leaves = vec![self.first];
-        ensure!(self.first.anchor().is_empty() && self.first.prev().is_none(), "the first leaf is no first one");
+        ensure!(
+            self.first.anchor().is_empty() && self.first.prev().is_none(),
+            "the first leaf is no first one"
+        );
         while let Some(next) = leaves[leaves.len() - 1].next() {
             let left = leaves[leaves.len() - 1];
             let (low, high) = (left.anchor(), next.anchor());
@@ -133,7 +137,10 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         ensure!(table.len() == entries, "{} entries instead of {entries}", table.len());
         ensure!(table.nodes().count() == entries, "the table's own count is wrong");
         let longest = leaves.iter().map(|leaf| leaf.anchor().len()).max();
-        ensure!(longest.is_some_and(|longest| longest <= table.longest()), "an anchor is longer than is known");
+        ensure!(
+            longest.is_some_and(|longest| longest <= table.longest()),
+            "an anchor is longer than is known"
+        );
         Ok((expected.len(), bytes))
     }
 }
@@ -185,7 +192,7 @@ fn check_leaf<S: Slot, const W: usize>(
     let taken = (0..SLOTS).filter(|&slot| leaf.record(slot).is_some()).count();
     ensure!(taken == ranks.count, "{taken} slots are taken at {anchor:?}, {} ranked", ranks.count);
     let mut keys: Vec<&[u8]> =
-        ranks.as_slice().iter().filter_map(|&slot| leaf.record(slot.into())).map(|record| record.key()).collect();
+        ranks.as_slice().iter().filter_map(|&slot| leaf.record(slot.into())).map(Record::key).collect();
     keys.sort_unstable();
     ensure!(keys.windows(2).all(|pair| pair[0] != pair[1]), "the leaf at {anchor:?} has a key twice");
     Ok(ranks.count)

@@ -15,7 +15,7 @@ use super::latch::Latch;
 use super::leaf::{Leaf, Side};
 use super::lookup::Walk;
 use super::record::Record;
-use super::view::{Looked, Start, View};
+use super::view::{Start, Unready, View};
 use crate::index::{Cursor, MAX_KEY_LEN};
 use crate::slot::Slot;
 
@@ -62,7 +62,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         let mut walk = Walk::new(target.leaf);
         loop {
             let leaf = walk.leaf;
-            leaf.prefetch_all();
+            leaf.prefetch_with_order(target.tag);
             let version = leaf.version().stable();
             if version.is_deleted() {
                 walk.leave(self.index, key);
@@ -84,9 +84,9 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     /// Makes a leaf the view. False if that has to be tried again.
     fn look(&mut self, leaf: Leaf, version: Version, start: Start<'_>, forward: bool) -> bool {
         match View::of::<W>(leaf, version, start, forward) {
-            Looked::Unsorted => self.index.sort_leaf(leaf),
-            Looked::Changed => {}
-            Looked::View(view) => {
+            Err(Unready::Unsorted) => sort_leaf(leaf),
+            Err(Unready::Changed) => {}
+            Ok(view) => {
                 self.view = Some(view);
                 return true;
             }
@@ -182,17 +182,15 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     }
 }
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
-    /// Brings a leaf's keys into order, for this scan and for those that come.
-    #[cold]
-    pub(super) fn sort_leaf(&self, leaf: Leaf) {
-        let Some(latch) = Latch::take(leaf) else { return };
-        let mut ranks = latch.ranks();
-        if ranks.sorted < ranks.count {
-            latch.sort(&mut ranks);
-            latch.version().mark_inserting();
-            latch.set_ranks(&ranks);
-        }
+/// Brings a leaf's keys into order, for this scan and for those that come.
+#[cold]
+fn sort_leaf(leaf: Leaf) {
+    let Some(latch) = Latch::take(leaf) else { return };
+    let mut ranks = latch.ranks();
+    if ranks.sorted < ranks.count {
+        latch.sort(&mut ranks);
+        latch.version().mark_inserting();
+        latch.set_ranks(&ranks);
     }
 }
 

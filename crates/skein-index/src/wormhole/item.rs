@@ -37,7 +37,13 @@ pub(super) struct Item(NonNull<AtomicU64>);
 
 impl Item {
     /// An item for a prefix of `len` bytes, with one child.
-    pub(super) fn with_child(arena: &Arena, len: usize, before: Option<Leaf>, child: Child, last: Leaf) -> Self {
+    pub(super) fn with_child(
+        arena: &Arena,
+        len: usize,
+        before: Option<Leaf>,
+        child: Child,
+        last: Leaf,
+    ) -> Self {
         let mut bits = [0; 4];
         let mut head = len as u64 | 1 << COUNT_SHIFT;
         match child {
@@ -192,7 +198,8 @@ impl Item {
 
     /// This item with one more child.
     pub(super) fn with(self, arena: &Arena, child: Child, last: Leaf) -> Self {
-        let (place, mut bits, mut head) = (self.rank(child) + 1, self.bits(), self.head() + (1 << COUNT_SHIFT));
+        let (place, mut bits, mut head) =
+            (self.rank(child) + 1, self.bits(), self.head() + (1 << COUNT_SHIFT));
         match child {
             None => head |= TERMINATOR,
             Some(byte) => set(&mut bits, byte),
@@ -211,7 +218,8 @@ impl Item {
         if self.children() == 1 {
             return None;
         }
-        let (place, mut bits, mut head) = (self.rank(child) + 1, self.bits(), self.head() - (1 << COUNT_SHIFT));
+        let (place, mut bits, mut head) =
+            (self.rank(child) + 1, self.bits(), self.head() - (1 << COUNT_SHIFT));
         match child {
             None => head &= !TERMINATOR,
             Some(byte) => bits[usize::from(byte) / 64] &= !(1 << (byte % 64)),

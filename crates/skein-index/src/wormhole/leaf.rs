@@ -1,8 +1,7 @@
 //! Leaves: up to 128 keys between two anchors, as a small hash table beside a list in key order.
 //!
 //! ```text
-//!   line 0        version, next, prev, far anchor, counts, spilled lines
-//!   line 1        the anchor, if it has at most 64 bytes
+//!   lines 0, 1    version, next, prev, far anchor, counts, spilled lines; the anchor, if it has at most 88 bytes
 //!   lines 2, 3    order: which slot holds the first key, the second, ...; the tail is as keys came
 //!   lines 4 - 19  slots: 16 lines of 8 tagged pointers to records
 //! ```
@@ -40,8 +39,8 @@ pub(super) const LINE: usize = CACHE_LINE / size_of::<u64>();
 pub(super) const LINES: usize = if cfg!(skein_loom) { 1 } else { 16 };
 /// Slots in a leaf.
 pub(super) const SLOTS: usize = LINE * LINES;
-/// Anchors up to this length lie in the leaf.
-const NEAR: usize = CACHE_LINE;
+/// Anchors up to this length lie in the leaf; those up to 24 bytes in its first line.
+const NEAR: usize = 88;
 
 #[repr(C, align(64))]
 struct Body {
@@ -59,13 +58,10 @@ struct Body {
     terminated: AtomicU8,
     /// Whether its records' tags are of the keyed hash.
     keyed: AtomicU8,
-    near: Line,
+    near: [u8; NEAR],
     order: Order,
     slots: Slots,
 }
-
-#[repr(align(64))]
-struct Line([u8; NEAR]);
 
 #[repr(align(64))]
 struct Order([AtomicU64; SLOTS / 8]);
@@ -105,9 +101,9 @@ impl Leaf {
             unsafe { std::ptr::copy_nonoverlapping(anchor.as_ptr(), block.as_ptr(), anchor.len()) };
             block
         });
-        let mut near = Line([0; NEAR]);
+        let mut near = [0; NEAR];
         if far.is_none() {
-            near.0[..anchor.len()].copy_from_slice(anchor);
+            near[..anchor.len()].copy_from_slice(anchor);
         }
         let body = Body {
             version: VersionWord::new(version),
@@ -167,6 +163,20 @@ impl Leaf {
         prefetch_read(start.wrapping_add(slots));
     }
 
+    /// Asks for the order too, which writes and scans need.
+    #[inline(always)]
+    pub(super) fn prefetch_with_order(self, tag: u16) {
+        self.prefetch(tag);
+        let order = self.0.as_ptr().cast::<u8>().wrapping_add(std::mem::offset_of!(Body, order));
+        prefetch_lines::<{ SLOTS.div_ceil(CACHE_LINE) }, _>(order);
+    }
+
+    /// Asks for the header alone.
+    #[inline(always)]
+    pub(super) fn prefetch_header(self) {
+        prefetch_read(self.0.as_ptr());
+    }
+
     /// Asks for all lines: for scans.
     #[inline(always)]
     pub(super) fn prefetch_all(self) {
@@ -180,7 +190,7 @@ impl Leaf {
         let body = self.body();
         let length = body.anchor_len.into();
         match body.far {
-            None => &body.near.0[..length],
+            None => &body.near[..length],
             // SAFETY: allocated in `new` for so many bytes, which never change, and freed with the leaf (invariants 1 and 2).
             Some(far) => unsafe { std::slice::from_raw_parts(far.as_ptr(), length) },
         }
@@ -279,7 +289,9 @@ impl Leaf {
         let count = self.count().min(SLOTS);
         let sorted = usize::from(body.sorted.load(Ordering::Relaxed)).min(count);
         let mut slots = [0; SLOTS];
-        for (bytes, word) in slots.as_chunks_mut::<8>().0.iter_mut().zip(&body.order.0).take(count.div_ceil(8)) {
+        for (bytes, word) in
+            slots.as_chunks_mut::<8>().0.iter_mut().zip(&body.order.0).take(count.div_ceil(8))
+        {
             *bytes = word.load(Ordering::Relaxed).to_le_bytes();
         }
         Ranks { slots, count, sorted }

@@ -183,34 +183,47 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
         let target = self.locate(key);
         target.leaf.prefetch(target.tag);
-        match target.leaf.find::<W>(key, target.tag).held {
-            Some(held) => Some(held.record.value()),
-            None => self.confirm(key, target),
-        }
+        self.finish(key, target)
     }
 
-    /// After a lookup that found nothing in the leaf it guessed: whether that was the leaf.
-    #[inline(never)]
-    pub(super) fn confirm(&self, key: &[u8], target: Target) -> Option<u64> {
+    /// The word of `key`'s value, with a guess at its leaf.
+    #[inline(always)]
+    pub(super) fn finish(&self, key: &[u8], target: Target) -> Option<u64> {
+        let Target { leaf, tag } = target;
+        let version = leaf.version().peek();
+        if let Some(held) = leaf.find::<W>(key, tag).held {
+            return Some(held.record.value());
+        }
+        let sure = version.is_stable()
+            && !version.is_deleted()
+            && !leaf.is_keyed()
+            && matches!(leaf.side_of(key), Side::Inside)
+            && !leaf.version().changed(version);
+        if sure { None } else { self.confirm(key, target) }
+    }
+
+    /// After a lookup that found nothing in the leaf it guessed, which may not have been the leaf.
+    #[cold]
+    fn confirm(&self, key: &[u8], target: Target) -> Option<u64> {
         let mut walk = Walk::new(target.leaf);
         loop {
             let leaf = walk.leaf;
             let version = leaf.version().stable();
-            if !version.is_deleted() {
-                if let Some(held) = self.find_in(leaf, key, target.tag).held {
-                    return Some(held.record.value());
-                }
-                let side = leaf.side_of(key);
-                if leaf.version().changed(version) {
-                    continue;
-                }
-                if matches!(side, Side::Inside) {
-                    return None;
-                }
-                walk.turn(self, key, side);
-            } else {
+            if version.is_deleted() {
                 walk.leave(self, key);
+                continue;
             }
+            if let Some(held) = self.find_in(leaf, key, target.tag).held {
+                return Some(held.record.value());
+            }
+            let side = leaf.side_of(key);
+            if leaf.version().changed(version) {
+                continue;
+            }
+            if matches!(side, Side::Inside) {
+                return None;
+            }
+            walk.turn(self, key, side);
         }
     }
 }
@@ -231,7 +244,7 @@ impl Walk {
     pub(super) fn turn<S: Slot, const W: usize>(&mut self, index: &Wormhole<S, W>, key: &[u8], side: Side) {
         self.steps += 1;
         self.leaf = match side {
-            Side::Right(next) if self.steps % STEPS_MAX != 0 => next,
+            Side::Right(next) if !self.steps.is_multiple_of(STEPS_MAX) => next,
             _ => index.locate_exactly(key),
         };
     }
@@ -240,7 +253,7 @@ impl Walk {
     pub(super) fn leave<S: Slot, const W: usize>(&mut self, index: &Wormhole<S, W>, key: &[u8]) {
         self.steps += 1;
         self.leaf = match self.leaf.prev() {
-            Some(prev) if self.steps % STEPS_MAX != 0 => prev,
+            Some(prev) if !self.steps.is_multiple_of(STEPS_MAX) => prev,
             _ => index.locate_exactly(key),
         };
     }

@@ -186,7 +186,7 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
             }
             match item.without(self.arena, child) {
                 Some(smaller) => {
-                    self.put(&seat, self.collapsed(smaller));
+                    self.put(&seat, Self::collapsed(smaller));
                     child_is_gone = false;
                 }
                 None => match seat {
@@ -203,7 +203,7 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
     }
 
     /// An item that was just made; if it has only the terminator left, the leaf, whose anchor then needs it no more.
-    fn collapsed(&self, item: Item) -> Node {
+    fn collapsed(item: Item) -> Node {
         if item.children() > 1 || !item.has_terminator() {
             return Node::Item(item);
         }
@@ -271,6 +271,10 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
 
     /// Makes a table for all entries and so many more, with this hash.
     fn rebuild(&mut self, more: usize, mut hash: PrefixHash) {
+        unsafe fn reclaim(table: *mut Table, _: &Collector) {
+            // SAFETY: made by `Box::into_raw`, and given back once.
+            drop(unsafe { Box::from_raw(table) });
+        }
         let old = self.meta.table();
         let mut entries = old.len() + more;
         let table = loop {
@@ -290,10 +294,6 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
         let old = std::ptr::from_ref(old).cast_mut();
         // Release: pairs with the load in `table`; the new one is written.
         self.meta.table.store(Box::into_raw(Box::new(table)), Ordering::Release);
-        unsafe fn reclaim(table: *mut Table, _: &Collector) {
-            // SAFETY: made by `Box::into_raw`, and given back once.
-            drop(unsafe { Box::from_raw(table) });
-        }
         // SAFETY: not the table any more: who takes a guard from now on does not find it.
         unsafe { self.guard.defer_retire(old, reclaim) };
         if self.path.hash.is_some_and(|was| was != hash) {

@@ -112,10 +112,20 @@ impl Record {
         let kind = self.0.kind();
         // SAFETY: the record is live (invariant 2), and length and key do not change (invariant 1).
         unsafe {
-            let length =
-                if kind == 0 { self.block().add(VALUE).cast::<u16>().read().into() } else { 8 * kind as usize };
+            let length = if kind == 0 {
+                self.block().add(VALUE).cast::<u16>().read().into()
+            } else {
+                8 * kind as usize
+            };
             std::slice::from_raw_parts(self.block().as_ptr().add(key_start(kind)), length)
         }
+    }
+
+    /// Whether the key is this one, which is of the record's kind.
+    #[inline(always)]
+    pub(super) fn has_key(self, key: &[u8]) -> bool {
+        let own = self.key();
+        own.len() == key.len() && same_bytes(own, key)
     }
 
     fn size(self) -> usize {
@@ -155,6 +165,16 @@ impl Record {
             guard.defer_retire(std::ptr::without_provenance_mut::<u8>(self.word() as usize), reclaim);
         }
     }
+}
+
+/// Whether two strings of one length are the same; by words, without a call, since most keys are short.
+#[inline(always)]
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    let word = |chunk: &[u8; 8]| u64::from_ne_bytes(*chunk);
+    let (heads, tail) = a.as_chunks::<8>();
+    let (other_heads, other_tail) = b.as_chunks::<8>();
+    heads.iter().zip(other_heads).all(|(a, b)| word(a) == word(b))
+        && tail.iter().zip(other_tail).all(|(a, b)| a == b)
 }
 
 #[inline(always)]

@@ -84,9 +84,9 @@ fn cut<'k, const W: usize>(leaf: Leaf, ranks: &Ranks, key: &'k [u8]) -> Cut<'k> 
     let last = key_at(count - 1);
     if leaf.next().is_none() && key > last {
         // Keys that come in order leave full leaves behind.
-        return Cut { rank: count, anchor: &key[..common_len(last, key) + 1] };
+        return Cut { rank: count, anchor: &key[..=common_len(last, key)] };
     }
-    let anchor_at = |rank: usize| &key_at(rank)[..common_len(key_at(rank - 1), key_at(rank)) + 1];
+    let anchor_at = |rank: usize| &key_at(rank)[..=common_len(key_at(rank - 1), key_at(rank))];
     let middle = count / 2;
     let best = near(middle, width(W), has(W, WITHOUT_SHORT_ANCHORS))
         .min_by_key(|&rank| (anchor_at(rank).len(), rank.abs_diff(middle)))

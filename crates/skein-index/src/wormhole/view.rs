@@ -37,15 +37,13 @@ pub(super) enum Start<'k> {
     Key { key: &'k [u8], tag: u16, inclusive: bool },
 }
 
-/// What came of looking at a leaf.
-#[derive(Debug)]
-pub(super) enum Looked {
+/// Why a leaf cannot be viewed yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unready {
     /// Its keys are out of order.
     Unsorted,
     /// Something has changed.
     Changed,
-    /// Here it is.
-    View(View),
 }
 
 impl View {
@@ -55,25 +53,29 @@ impl View {
         version: Version,
         start: Start<'_>,
         forward: bool,
-    ) -> Looked {
+    ) -> Result<Self, Unready> {
         let (ranks, next) = (leaf.ranks(), leaf.next());
         if ranks.sorted < ranks.count {
-            return if leaf.version().changed(version) { Looked::Changed } else { Looked::Unsorted };
+            return Err(if leaf.version().changed(version) { Unready::Changed } else { Unready::Unsorted });
         }
         let rank = match start {
             Start::End if forward => 0,
             Start::End => ranks.count.wrapping_sub(1),
-            Start::Key { key, tag, inclusive } => rank_beside::<W>(leaf, &ranks, key, tag, inclusive, forward),
+            Start::Key { key, tag, inclusive } => {
+                rank_beside::<W>(leaf, &ranks, key, tag, inclusive, forward)
+            }
         };
         let mut view =
             Self { leaf, version, ranks, next, rank, forward, edge: Some(rank), words: [0; 2 * AHEAD] };
         if leaf.version().changed(version) {
-            return Looked::Changed;
+            return Err(Unready::Changed);
         }
-        for _ in 0..=AHEAD {
+        // A seek may be for few keys; who comes along the list wants many.
+        let at_once = if matches!(start, Start::End) { AHEAD } else { AHEAD / 4 };
+        for _ in 0..at_once {
             view.load();
         }
-        if view.is_past_end() || view.record().is_some() { Looked::View(view) } else { Looked::Changed }
+        if view.is_past_end() || view.record().is_some() { Ok(view) } else { Err(Unready::Changed) }
     }
 
     /// Loads one more word.
@@ -123,6 +125,10 @@ impl View {
         self.words[self.rank % (2 * AHEAD)] = 0;
         self.rank = if self.forward { self.rank + 1 } else { self.rank.wrapping_sub(1) };
         self.load();
+        // After a seek the lead grows with the steps taken.
+        if self.edge.is_some_and(|edge| edge.abs_diff(self.rank) < AHEAD) {
+            self.load();
+        }
     }
 }
 

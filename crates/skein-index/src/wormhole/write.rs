@@ -29,7 +29,11 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Locks the leaf that `key` is in, or belongs to; returns it with the key's tag there.
     fn lock_for(&self, key: &[u8]) -> (Latch, u16) {
         let target = self.locate(key);
-        target.leaf.prefetch(target.tag);
+        target.leaf.prefetch_with_order(target.tag);
+        // Taking the lock keeps the processor from looking ahead, so what is needed after it is asked for before.
+        if let Some(next) = target.leaf.next() {
+            next.prefetch_header();
+        }
         let mut walk = Walk::new(target.leaf);
         loop {
             let Some(latch) = Latch::take(walk.leaf) else {
