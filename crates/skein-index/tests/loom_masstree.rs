@@ -8,17 +8,22 @@
 //! twice (`PREEMPTIONS`).
 #![cfg(skein_loom)]
 
+#[path = "support/checked.rs"]
+mod checked;
+#[path = "support/models.rs"]
+#[cfg_attr(feature = "planted-bugs", expect(dead_code, reason = "one model runs then"))]
+mod models;
+
 use std::sync::Arc;
 
+#[cfg_attr(feature = "planted-bugs", allow(unused_imports))]
+use models::{PREEMPTIONS, get, put, remove};
 #[cfg_attr(feature = "planted-bugs", allow(unused_imports))]
 use skein_index::{Collector, Cursor, Inline, Masstree, OrderedIndex};
 
 type Tree = Masstree<Inline<u64>, 3>;
 
-/// How often a thread may be interrupted in one run.
-const PREEMPTIONS: usize = 2;
-
-/// Runs two threads against a tree that holds `keys` (each with its position as value), in every order.
+/// As [`models::model`], with the usual bound on interruptions.
 fn model(
     keys: &'static [&'static str],
     writer: impl Fn(&Tree) + Copy + Send + Sync + 'static,
@@ -34,33 +39,7 @@ fn model_within(
     writer: impl Fn(&Tree) + Copy + Send + Sync + 'static,
     reader: impl Fn(&Tree) + Copy + Send + Sync + 'static,
 ) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 100_000;
-    builder.check(move || {
-        let tree = Arc::new(Tree::with_width(Arc::new(Collector::new())));
-        for (value, key) in (0..).zip(keys) {
-            put(&tree, key, value);
-        }
-        let shared = Arc::clone(&tree);
-        let thread = loom::thread::spawn(move || writer(&shared));
-        reader(&tree);
-        thread.join().unwrap();
-        let mut tree = Arc::into_inner(tree).expect("the writer is done");
-        tree.check().unwrap();
-    });
-}
-
-fn put(tree: &Tree, key: &str, value: u64) -> Option<u64> {
-    tree.insert(key.as_bytes(), Inline(value), &tree.collector().enter()).unwrap()
-}
-
-fn get(tree: &Tree, key: &str) -> Option<u64> {
-    tree.get(key.as_bytes(), &tree.collector().enter())
-}
-
-fn remove(tree: &Tree, key: &str) -> Option<u64> {
-    tree.remove(key.as_bytes(), &tree.collector().enter())
+    models::model(|| Tree::with_width(Arc::new(Collector::new())), preemptions, keys, writer, reader);
 }
 
 #[test]

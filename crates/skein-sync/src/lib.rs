@@ -2,7 +2,7 @@
 //!
 //! - [`atomic`]: the atomics façade. Build with `RUSTFLAGS="--cfg skein_loom"` and every atomic of the
 //!   indexes and of the log becomes one that `loom` explores.
-//! - [`locks`]: mutexes whose holder may have panicked.
+//! - [`locks`]: mutexes whose holder may have panicked; [`mutex`]: one that `loom` can replace.
 //! - [`reclaim`]: the one memory reclamation scheme, in one place.
 //! - [`spin`]: how a thread waits for another one that holds a latch for a few dozen instructions.
 //! - [`threads`]: work that several threads share out among themselves.
@@ -10,6 +10,7 @@
 
 pub mod atomic;
 pub mod locks;
+pub mod mutex;
 pub mod reclaim;
 pub mod spin;
 pub mod threads;

@@ -19,10 +19,9 @@
 //! 3. What a change unlinks is retired when the trie leads to it no more.
 
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard};
 
 use skein_sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use skein_sync::locks::lock;
+use skein_sync::mutex::{Mutex, MutexGuard, lock};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 
 use super::item::{Child, Item};

@@ -1,0 +1,143 @@
+//! Models of Wormhole's protocols, explored by `loom`, with leaves of four keys so that few keys reach every case:
+//!
+//! ```sh
+//! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-index --test loom_wormhole --release
+//! ```
+//!
+//! Each model runs the crate's own code; threads are two, and the scheduler may interrupt each run up to
+//! twice (`PREEMPTIONS`), once where operations are long.
+#![cfg(skein_loom)]
+#![cfg(not(feature = "planted-bugs"))]
+
+#[path = "support/checked.rs"]
+mod checked;
+#[path = "support/models.rs"]
+mod models;
+
+use std::sync::Arc;
+
+use models::{PREEMPTIONS, get, put, remove, scan};
+use skein_index::{Collector, Inline, Wormhole};
+
+type Index = Wormhole<Inline<u64>, 4>;
+
+fn model(
+    preemptions: usize,
+    keys: &'static [&'static str],
+    writer: impl Fn(&Index) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&Index) + Copy + Send + Sync + 'static,
+) {
+    models::model(|| Index::with_variant(Arc::new(Collector::new())), preemptions, keys, writer, reader);
+}
+
+#[test]
+fn insert_against_get() {
+    model(
+        PREEMPTIONS,
+        &["a", "c"],
+        |index| assert_eq!(put(index, "b", 9), None),
+        |index| {
+            assert_eq!(get(index, "c"), Some(1));
+            let seen = get(index, "b");
+            assert!(matches!(seen, None | Some(9)));
+            // What was seen once stays.
+            assert!(seen.is_none() || get(index, "b") == Some(9));
+        },
+    );
+}
+
+#[test]
+fn two_inserts_into_one_leaf() {
+    model(
+        PREEMPTIONS,
+        &["c"],
+        |index| assert_eq!(put(index, "a", 8), None),
+        |index| {
+            assert_eq!(put(index, "b", 9), None);
+            assert_eq!(get(index, "c"), Some(0));
+        },
+    );
+}
+
+#[test]
+fn a_split_hides_no_key() {
+    model(
+        1,
+        &["a", "b", "d", "e"],
+        |index| assert_eq!(put(index, "c", 9), None),
+        |index| {
+            assert_eq!(get(index, "e"), Some(3));
+            assert_eq!(get(index, "a"), Some(0));
+        },
+    );
+}
+
+#[test]
+fn split_against_insert() {
+    model(
+        1,
+        &["a", "b", "d", "e"],
+        |index| assert_eq!(put(index, "c", 9), None),
+        |index| assert_eq!(put(index, "f", 8), None),
+    );
+}
+
+#[test]
+fn split_against_scans() {
+    model(
+        1,
+        &["a", "b", "d", "e"],
+        |index| assert_eq!(put(index, "c", 9), None),
+        |index| {
+            for forward in [true, false] {
+                let mut met = scan(index, forward);
+                assert!(met.is_sorted_by(|a, b| if forward { a < b } else { a > b }));
+                met.retain(|key| key != b"c");
+                assert_eq!(met.len(), 4, "forward: {forward}");
+            }
+        },
+    );
+}
+
+#[test]
+fn merge_against_get() {
+    model(
+        1,
+        &["a", "b", "c", "d", "e"],
+        |index| {
+            assert_eq!(remove(index, "b"), Some(1));
+            assert_eq!(remove(index, "c"), Some(2));
+            assert_eq!(remove(index, "e"), Some(4));
+        },
+        |index| {
+            assert_eq!(get(index, "d"), Some(3));
+            assert!(matches!(get(index, "e"), None | Some(4)));
+        },
+    );
+}
+
+#[test]
+fn merge_against_insert() {
+    model(
+        1,
+        &["a", "b", "c", "d", "e"],
+        |index| {
+            assert_eq!(remove(index, "d"), Some(3));
+            assert_eq!(remove(index, "e"), Some(4));
+        },
+        |index| {
+            assert_eq!(put(index, "f", 9), None);
+            assert_eq!(get(index, "f"), Some(9));
+        },
+    );
+}
+
+#[test]
+fn remove_against_insert_of_the_same_key() {
+    model(
+        PREEMPTIONS,
+        &["a", "b"],
+        |index| assert!(matches!(remove(index, "b"), Some(1 | 9))),
+        |index| assert!(matches!(put(index, "b", 9), None | Some(1))),
+    );
+}

@@ -1,0 +1,58 @@
+//! What the `loom` models of all indexes share.
+
+use std::sync::Arc;
+
+use skein_index::{Cursor, Inline, OrderedIndex};
+
+use super::checked::Checked;
+
+/// How often a thread may be interrupted in one run.
+pub const PREEMPTIONS: usize = 2;
+
+/// Runs two threads against an index that holds `keys` (each with its position as value), in every order.
+pub fn model<I: Checked + 'static>(
+    make: fn() -> I,
+    preemptions: usize,
+    keys: &'static [&'static str],
+    writer: impl Fn(&I) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&I) + Copy + Send + Sync + 'static,
+) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 100_000;
+    builder.check(move || {
+        let index = Arc::new(make());
+        for (value, key) in (0..).zip(keys) {
+            put(&*index, key, value);
+        }
+        let shared = Arc::clone(&index);
+        let thread = loom::thread::spawn(move || writer(&shared));
+        reader(&index);
+        thread.join().unwrap();
+        let mut index = Arc::into_inner(index).expect("the writer is done");
+        index.verify();
+    });
+}
+
+pub fn put(index: &impl OrderedIndex<Inline<u64>>, key: &str, value: u64) -> Option<u64> {
+    index.insert(key.as_bytes(), Inline(value), &index.collector().enter()).unwrap()
+}
+
+pub fn get(index: &impl OrderedIndex<Inline<u64>>, key: &str) -> Option<u64> {
+    index.get(key.as_bytes(), &index.collector().enter())
+}
+
+pub fn remove(index: &impl OrderedIndex<Inline<u64>>, key: &str) -> Option<u64> {
+    index.remove(key.as_bytes(), &index.collector().enter())
+}
+
+/// All keys, upward or downward.
+pub fn scan(index: &impl OrderedIndex<Inline<u64>>, forward: bool) -> Vec<Vec<u8>> {
+    let guard = index.collector().enter();
+    let mut cursor = index.cursor(&guard);
+    let mut met = Vec::new();
+    while if forward { cursor.next() } else { cursor.prev() } {
+        met.push(cursor.key().unwrap().to_vec());
+    }
+    met
+}

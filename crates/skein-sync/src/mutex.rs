@@ -1,0 +1,14 @@
+//! The mutex façade: `std`'s, or `loom`'s under `--cfg skein_loom`; for locks inside what models explore.
+
+#[cfg(skein_loom)]
+pub use loom::sync::{Mutex, MutexGuard};
+#[cfg(not(skein_loom))]
+pub use std::sync::{Mutex, MutexGuard};
+
+use std::sync::PoisonError;
+
+/// Locks `mutex`; [`crate::locks`] says what is asked of one whose holder may panic.
+#[inline]
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
