@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 
-use skein_index::{Change, Collector, Inline, Masstree, OrderedIndex};
+use skein_index::{Change, Collector, Inline, Masstree, OrderedIndex, Wormhole};
 use support::random::Random;
 
 const THREADS: usize = 3;
@@ -93,9 +93,17 @@ fn run<I: OrderedIndex<Inline<u64>>>(index: &I, keys: &[&[u8]], clock: &AtomicU6
     (0..OPERATIONS).map(operation).collect()
 }
 
-fn check(keys: &[&[u8]], others: &[&[u8]], rounds: u64) {
+fn masstree() -> Masstree<Inline<u64>, 3> {
+    Masstree::with_width(Arc::new(Collector::new()))
+}
+
+fn wormhole() -> Wormhole<Inline<u64>, 4> {
+    Wormhole::with_variant(Arc::new(Collector::new()))
+}
+
+fn check<I: OrderedIndex<Inline<u64>>>(make: fn() -> I, keys: &[&[u8]], others: &[&[u8]], rounds: u64) {
     for round in 0..rounds {
-        let index = Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new()));
+        let index = make();
         // Company, so that nodes are nearly full and the operations split, grow, shrink and unlink them.
         for key in &others[..round as usize % (others.len() + 1)] {
             index.insert(key, Inline(0), &index.collector().enter()).unwrap();
@@ -119,12 +127,23 @@ fn check(keys: &[&[u8]], others: &[&[u8]], rounds: u64) {
 
 #[test]
 fn histories_in_one_node() {
-    check(&[b"b", b"d"], &[b"a", b"c", b"e"], 3000);
+    check(masstree, &[b"b", b"d"], &[b"a", b"c", b"e"], 3000);
 }
 
 #[test]
 fn histories_in_a_layer() {
-    check(&[b"prefix-one", b"prefix-two", b"prefix-"], &[b"prefix-three", b"prefix-t", b"a"], 3000);
+    check(masstree, &[b"prefix-one", b"prefix-two", b"prefix-"], &[b"prefix-three", b"prefix-t", b"a"], 3000);
+}
+
+#[test]
+fn histories_in_a_leaf_that_splits_and_merges() {
+    check(wormhole, &[b"b", b"d"], &[b"a", b"c", b"e", b"f", b"g"], 3000);
+}
+
+#[test]
+fn histories_in_leaves_with_a_common_prefix() {
+    let others: [&[u8]; 5] = [b"prefix-three", b"prefix-t", b"a", b"prefix-\0", b"prefix-\0\0"];
+    check(wormhole, &[b"prefix-one", b"prefix-two", b"prefix-"], &others, 3000);
 }
 
 /// The search itself: it must refuse a history that no order explains.

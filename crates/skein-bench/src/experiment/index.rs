@@ -12,7 +12,7 @@ use crate::workload::run::Style;
 use crate::workload::ycsb::{LETTERS, Popularity, ycsb};
 use crate::workload::{Kind, lookup, mix, scan};
 
-const COUNTS: [usize; 4] = [1_000_000, 5_000_000, 20_000_000, 20_000_000];
+const COUNTS: [usize; 4] = [300_000, 5_000_000, 20_000_000, 20_000_000];
 const SETS: [&str; 3] = ["rand-8", "decimal", "url"];
 
 fn count(plan: &Plan) -> usize {

@@ -6,7 +6,7 @@
 //!   item        the item                        the longest prefix
 //!   leaf        the leaf's two lines            the item
 //!   record      the record                      the leaf's slots
-//!   answer                                      the record
+//!   value       what the slot points to         the record
 //! ```
 //!
 //! A lookup by itself has these reads one after the other; a group of [`GROUP`] has that many of each in flight.
@@ -46,9 +46,18 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 *ask = Some(Ask { key, place, known, probe: (0, known.state) });
             }
             let targets = self.locate_many(table, &mut asks);
-            for (ask, target) in asks.iter().zip(targets) {
+            let mut words = [None; GROUP];
+            for ((ask, target), word) in asks.iter().zip(targets).zip(&mut words) {
                 if let (Some(ask), Some(target)) = (ask, target) {
-                    found(group * GROUP + ask.place, self.finish(ask.key, target));
+                    *word = self.finish(ask.key, target);
+                    if let Some(word) = *word {
+                        S::prefetch(word);
+                    }
+                }
+            }
+            for (ask, word) in asks.iter().zip(words) {
+                if let Some(ask) = ask {
+                    found(group * GROUP + ask.place, word);
                 }
             }
         }

@@ -45,6 +45,8 @@ mod split;
 mod table;
 mod tagged;
 mod teardown;
+#[cfg(all(test, not(skein_loom)))]
+mod tests;
 pub mod variant;
 mod view;
 mod write;

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use skein_server::{Server, ServerHandle, ServerOptions, StopReport};
-use skein_store::{Durability, Store, StoreOptions};
+use skein_store::{Durability, IndexKind, Store, StoreOptions};
 
 pub struct Running {
     pub server: Option<Server>,
@@ -15,6 +15,11 @@ pub struct Running {
     pub store: Store,
     pub address: std::net::SocketAddr,
     _folder: tempfile::TempDir,
+}
+
+/// The index that the environment variable `SKEIN_TEST_INDEX` names, or the default: all tests can run over each.
+pub fn index() -> IndexKind {
+    std::env::var("SKEIN_TEST_INDEX").map_or(IndexKind::default(), |name| name.parse().expect("an index"))
 }
 
 pub fn options() -> ServerOptions {
@@ -27,7 +32,7 @@ pub fn start() -> Running {
 
 pub fn start_with(options: ServerOptions, durability: Durability) -> Running {
     let folder = tempfile::tempdir().expect("a folder");
-    let store_options = StoreOptions { durability, logs: 2, ..StoreOptions::default() };
+    let store_options = StoreOptions { durability, logs: 2, index: index(), ..StoreOptions::default() };
     let store = Store::open(folder.path(), store_options).expect("a store");
     let server = Server::start(store.clone(), options).expect("a server");
     Running {

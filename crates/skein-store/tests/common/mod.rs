@@ -4,9 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use skein_store::{Durability, Store, StoreOptions};
+use skein_store::{Durability, IndexKind, Store, StoreOptions};
 
 pub const LEVELS: [Durability; 3] = [Durability::None, Durability::Buffered, Durability::Sync];
+
+/// The index that the environment variable `SKEIN_TEST_INDEX` names, or the default: all tests can run over each.
+pub fn index() -> IndexKind {
+    std::env::var("SKEIN_TEST_INDEX").map_or(IndexKind::default(), |name| name.parse().expect("an index"))
+}
 
 /// Options for small stores: no checkpoints by themselves, two logs, small segments.
 pub fn options(durability: Durability) -> StoreOptions {
@@ -18,6 +23,7 @@ pub fn options(durability: Durability) -> StoreOptions {
         segment_bytes: 64 << 10,
         checkpoint_log_bytes: None,
         checkpoint_interval: None,
+        index: index(),
         ..StoreOptions::default()
     }
 }

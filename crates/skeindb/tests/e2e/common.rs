@@ -14,6 +14,11 @@ use skeindb::client::{Client, Reply};
 /// does not fail it.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
+/// The servers' `--index`, if the environment variable `SKEIN_TEST_INDEX` names one: all tests can run over each.
+fn index() -> Vec<String> {
+    std::env::var("SKEIN_TEST_INDEX").map_or(Vec::new(), |name| vec!["--index".to_owned(), name])
+}
+
 /// The `skein` command.
 pub fn skein<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_skein"));
@@ -89,14 +94,14 @@ impl Server {
     /// Starts a server, or gives what it said instead.
     pub fn try_start(folder: &Path, options: &[&str]) -> Result<Self, Output> {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(folder).args(options);
+        command.arg(folder).args(index()).args(options);
         Self::launch(command)
     }
 
     /// Starts a server whose standard error goes elsewhere.
     pub fn start_with_errors_to(errors: impl Into<Stdio>, folder: &Path, options: &[&str]) -> Self {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(folder).args(options);
+        command.arg(folder).args(index()).args(options);
         Self::launch_with(command, errors.into()).expect("the server starts")
     }
 
@@ -114,7 +119,7 @@ impl Server {
             "127.0.0.1:0",
             "--data",
         ]);
-        command.arg(folder).args(options);
+        command.arg(folder).args(index()).args(options);
         Self::launch(command).expect("the server starts")
     }
 

@@ -22,21 +22,26 @@ static WORMHOLE: Entry = Entry::shared::<Ours<Wormhole<Inline<u64>>>>(2);
 
 // What Wormhole's figure 11 adds, one after the other.
 #[distributed_slice(ENTRIES)]
-static BASE: Entry = Entry::shared::<Ours<Wormhole<Inline<u64>, BASE_WORMHOLE>>>(210).as_step_of("skein-wormhole");
+static BASE: Entry =
+    Entry::shared::<Ours<Wormhole<Inline<u64>, BASE_WORMHOLE>>>(210).as_step_of("skein-wormhole");
 
 #[distributed_slice(ENTRIES)]
-static TAGS: Entry = Entry::shared::<Ours<Wormhole<Inline<u64>, WITH_TAGS>>>(211).as_step_of("skein-wormhole");
+static TAGS: Entry =
+    Entry::shared::<Ours<Wormhole<Inline<u64>, WITH_TAGS>>>(211).as_step_of("skein-wormhole");
 
 #[distributed_slice(ENTRIES)]
-static INCREMENTAL: Entry = Entry::shared::<Ours<Wormhole<Inline<u64>, WITH_INCREMENTAL>>>(212).as_step_of("skein-wormhole");
+static INCREMENTAL: Entry =
+    Entry::shared::<Ours<Wormhole<Inline<u64>, WITH_INCREMENTAL>>>(212).as_step_of("skein-wormhole");
 
 #[distributed_slice(ENTRIES)]
-static LEAF_TAGS: Entry = Entry::shared::<Ours<Wormhole<Inline<u64>, WITH_LEAF_TAGS>>>(213).as_step_of("skein-wormhole");
+static LEAF_TAGS: Entry =
+    Entry::shared::<Ours<Wormhole<Inline<u64>, WITH_LEAF_TAGS>>>(213).as_step_of("skein-wormhole");
 
 // What we add to the paper's, each against the index as it comes.
 #[distributed_slice(ENTRIES)]
 static MIDDLE: Entry =
-    Entry::shared::<Ours<Wormhole<Inline<u64>, { 128 | worm::WITHOUT_SHORT_ANCHORS }>>>(214).as_step_of("skein-wormhole");
+    Entry::shared::<Ours<Wormhole<Inline<u64>, { 128 | worm::WITHOUT_SHORT_ANCHORS }>>>(214)
+        .as_step_of("skein-wormhole");
 
 #[distributed_slice(ENTRIES)]
 static PROBES_2: Entry =
@@ -53,11 +58,13 @@ const BASE_WORMHOLE: usize = WITH_TAGS | worm::WITHOUT_TAGS;
 
 // What figure 8 takes away from the tree.
 #[distributed_slice(ENTRIES)]
-static PLAIN: Entry = Entry::shared::<Ours<Masstree<Inline<u64>, PLAIN_NODES>>>(203).as_step_of("skein-masstree");
+static PLAIN: Entry =
+    Entry::shared::<Ours<Masstree<Inline<u64>, PLAIN_NODES>>>(203).as_step_of("skein-masstree");
 
 #[distributed_slice(ENTRIES)]
 static NO_PERMUTATION: Entry =
-    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_PERMUTATION }>>>(204).as_step_of("skein-masstree");
+    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_PERMUTATION }>>>(204)
+        .as_step_of("skein-masstree");
 
 #[distributed_slice(ENTRIES)]
 static NO_PREFETCH: Entry =
@@ -68,8 +75,8 @@ static NO_INTEGERS: Entry =
     Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_INTEGERS }>>>(206).as_step_of("skein-masstree");
 
 #[distributed_slice(ENTRIES)]
-static NO_HUGE_PAGES: Entry =
-    Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_HUGE_PAGES }>>>(207).as_step_of("skein-masstree");
+static NO_HUGE_PAGES: Entry = Entry::shared::<Ours<Masstree<Inline<u64>, { 15 | WITHOUT_HUGE_PAGES }>>>(207)
+    .as_step_of("skein-masstree");
 
 const PLAIN_NODES: usize = 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION;
 

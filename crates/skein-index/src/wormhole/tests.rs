@@ -1,0 +1,141 @@
+//! What only the inside can show: collisions on purpose, anchors, fill.
+
+use std::sync::Arc;
+
+use super::variant::WITHOUT_SHORT_ANCHORS;
+use super::{Shape, Wormhole};
+use crate::hash::PrefixHash;
+use crate::index::OrderedIndex;
+use crate::slot::Inline;
+use skein_sync::reclaim::Collector;
+
+type Small = Wormhole<Inline<u64>, 4>;
+
+const LEN: usize = 12;
+
+/// Strings of [`LEN`] bytes that all have the CRC-32C of the first one. The CRC of a difference depends on the difference alone, and
+/// linearly, so the differences that change nothing are the kernel of a matrix of 32 rows.
+fn colliding(count: usize) -> Vec<[u8; LEN]> {
+    let crc = |bytes: &[u8; LEN]| PrefixHash::Portable.extend(PrefixHash::Portable.start(), bytes).mix();
+    let register = |bits: u128| {
+        let bytes: [u8; LEN] = bits.to_le_bytes()[..LEN].try_into().unwrap();
+        u64::from(!::crc32c::crc32c(&bytes)) ^ u64::from(!::crc32c::crc32c(&[0; LEN]))
+    };
+    // Each difference with what it does; those that do the same as some of the ones before, together with these, do nothing.
+    let mut pivots: Vec<(u64, u128)> = Vec::new();
+    let mut kernel = Vec::new();
+    for bit in 0..8 * LEN {
+        let (mut effect, mut bits) = (register(1 << bit), 1_u128 << bit);
+        for &(pivot, with) in &pivots {
+            if effect ^ pivot < effect {
+                (effect, bits) = (effect ^ pivot, bits ^ with);
+            }
+        }
+        if effect == 0 {
+            kernel.push(bits);
+        } else {
+            pivots.push((effect, bits));
+            pivots.sort_by_key(|&(effect, _)| std::cmp::Reverse(effect));
+        }
+    }
+    let base = u128::from_le_bytes(*b"geese in the air");
+    let strings: Vec<[u8; LEN]> = (0..count)
+        .map(|number| {
+            let chosen = kernel.iter().enumerate().filter(|(at, _)| number & 1 << at != 0);
+            chosen.fold(base, |bits, (_, with)| bits ^ with).to_le_bytes()[..LEN].try_into().unwrap()
+        })
+        .collect();
+    assert!(strings.iter().all(|string| crc(string) == crc(&strings[0])), "they collide");
+    strings
+}
+
+fn filled<const W: usize>(keys: &[Vec<u8>]) -> Wormhole<Inline<u64>, W> {
+    let index = Wormhole::with_variant(Arc::new(Collector::new()));
+    for (key, value) in keys.iter().zip(0..) {
+        index.insert(key, Inline(value), &index.collector().enter()).unwrap();
+    }
+    index
+}
+
+/// Every key is found, one by one and in batches; then all are removed, and the memory comes back.
+fn finds_all_and_empties<const W: usize>(mut index: Wormhole<Inline<u64>, W>, keys: &[Vec<u8>]) -> Shape {
+    let shape = index.check().unwrap();
+    let guard = index.collector().enter();
+    for (key, value) in keys.iter().zip(0..) {
+        assert_eq!(index.get(key, &guard), Some(value));
+        let absent = [key, &b"?"[..]].concat();
+        assert_eq!(index.get(&absent, &guard), None);
+    }
+    let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    index.get_many(&slices, &guard, |at, value| assert_eq!(value, Some(at as u64)));
+    drop(guard);
+    for key in keys {
+        assert!(index.remove(key, &index.collector().enter()).is_some());
+    }
+    assert_eq!(index.check().unwrap().leaves, 1);
+    assert_eq!(index.memory().live(), filled::<W>(&[]).memory().live());
+    shape
+}
+
+#[test]
+fn prefixes_that_collide_change_the_tables_hash() {
+    let prefixes = colliding(120);
+    let keys: Vec<Vec<u8>> =
+        prefixes.iter().flat_map(|prefix| (0..12).map(|end| [&prefix[..], &[end]].concat())).collect();
+    assert!(finds_all_and_empties::<4>(filled(&keys), &keys).keyed_trie);
+}
+
+#[test]
+fn tags_that_collide_change_a_leafs_hash() {
+    let keys: Vec<Vec<u8>> = colliding(700).iter().map(|key| key.to_vec()).collect();
+    let shape = finds_all_and_empties::<128>(filled(&keys), &keys);
+    assert!(shape.keyed > 0 && shape.keyed <= shape.leaves, "{shape:?}");
+}
+
+#[test]
+fn keyed_leaves_merge_with_others() {
+    let mut keys: Vec<Vec<u8>> = colliding(40).iter().map(|key| [b"m", &key[..]].concat()).collect();
+    keys.extend((0..400_u16).map(|number| [b"a", &number.to_be_bytes()[..]].concat()));
+    keys.extend((0..400_u16).map(|number| [b"z", &number.to_be_bytes()[..]].concat()));
+    assert!(finds_all_and_empties::<64>(filled(&keys), &keys).keyed > 0);
+}
+
+#[test]
+fn keys_in_order_fill_their_leaves() {
+    let keys: Vec<Vec<u8>> = (0..12_800_u32).map(|number| number.to_be_bytes().to_vec()).collect();
+    let shape = finds_all_and_empties::<128>(filled(&keys), &keys);
+    assert_eq!((shape.leaves, shape.full), (100, 100));
+}
+
+#[test]
+fn leaves_split_even_where_keys_differ_in_zeros_alone() {
+    let keys: Vec<Vec<u8>> = (0..600).map(|zeros| vec![0; zeros]).rev().collect();
+    let shape = finds_all_and_empties::<4>(filled(&keys), &keys);
+    assert!(shape.leaves >= 150, "{shape:?}");
+}
+
+/// Numbered files in folders: the cut between two folders has a short anchor, and it is mostly near enough.
+#[test]
+fn a_split_looks_for_a_short_anchor() {
+    let keys: Vec<Vec<u8>> = (0..6_000)
+        .map(|number: usize| {
+            let (folder, file) = (number * 7_919 % 400, number % 97);
+            format!("/usr/share/folder-{folder:03}/with/a/longer/name/file-{file:02}-{number}").into_bytes()
+        })
+        .collect();
+    let short = finds_all_and_empties::<128>(filled(&keys), &keys);
+    let middle = filled::<{ 128 | WITHOUT_SHORT_ANCHORS }>(&keys).check().unwrap();
+    let mean = |shape: Shape| shape.anchor_bytes / shape.leaves;
+    assert!(2 * mean(short) < mean(middle) + 30, "{short:?}, {middle:?}");
+    assert!(short.items < middle.items);
+}
+
+#[test]
+fn a_leaf_takes_as_many_keys_as_its_variant_says() {
+    let keys: Vec<Vec<u8>> =
+        (0..1_000_u32).map(|number| number.wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec()).collect();
+    let mut index: Small = filled(&keys);
+    let shape = index.check().unwrap();
+    assert_eq!(shape.keys, 1_000);
+    assert!(shape.leaves > 250 && shape.leaves < 500, "{shape:?}");
+}
