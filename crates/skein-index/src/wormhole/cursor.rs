@@ -40,7 +40,7 @@ impl State {
 pub struct WormholeCursor<'g, S: Slot, G: Guard, const W: usize> {
     index: &'g Wormhole<S, W>,
     guard: PhantomData<&'g G>,
-    view: Option<View>,
+    view: Option<View<W>>,
     state: State,
 }
 
@@ -63,14 +63,14 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         loop {
             let leaf = walk.leaf;
             leaf.prefetch_with_order(target.tag);
-            let version = leaf.version().stable();
+            let version = leaf.stable::<W>();
             if version.is_deleted() {
                 walk.leave(self.index, key);
                 continue;
             }
             let side = leaf.side_of(key);
             let tag = if leaf.is_keyed() { self.index.keyed_tag(key) } else { target.tag };
-            if leaf.version().changed(version) {
+            if leaf.changed::<W>(version) {
                 continue;
             }
             if !matches!(side, Side::Inside) {
@@ -83,8 +83,8 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
 
     /// Makes a leaf the view. False if that has to be tried again.
     fn look(&mut self, leaf: Leaf, version: Version, start: Start<'_>, forward: bool) -> bool {
-        match View::of::<W>(leaf, version, start, forward) {
-            Err(Unready::Unsorted) => sort_leaf(leaf),
+        match View::of(leaf, version, start, forward) {
+            Err(Unready::Unsorted) => sort_leaf::<W>(leaf),
             Err(Unready::Changed) => {}
             Ok(view) => {
                 self.view = Some(view);
@@ -98,7 +98,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     fn enter(&mut self, leaf: Leaf, forward: bool) -> bool {
         leaf.prefetch_all();
         loop {
-            let version = leaf.version().stable();
+            let version = leaf.stable::<W>();
             if version.is_deleted() {
                 return false;
             }
@@ -139,7 +139,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     fn step_back(&mut self, leaf: Leaf) -> Option<bool> {
         loop {
             let prev = leaf.prev();
-            if leaf.version().stable().is_deleted() {
+            if leaf.is_deleted::<W>() {
                 return Some(false);
             }
             if self.enter(prev?, false) && self.view.as_ref().is_some_and(|view| view.next == Some(leaf)) {
@@ -184,12 +184,12 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
 
 /// Brings a leaf's keys into order, for this scan and for those that come.
 #[cold]
-fn sort_leaf(leaf: Leaf) {
-    let Some(latch) = Latch::take(leaf) else { return };
+fn sort_leaf<const W: usize>(leaf: Leaf) {
+    let Some(latch) = Latch::<W>::take(leaf) else { return };
     let mut ranks = latch.ranks();
     if ranks.sorted < ranks.count {
         latch.sort(&mut ranks);
-        latch.version().mark_inserting();
+        latch.mark_inserting();
         latch.set_ranks(&ranks);
     }
 }

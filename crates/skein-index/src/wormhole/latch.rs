@@ -5,24 +5,33 @@
 
 use std::ops::Deref;
 
+use skein_sync::version::Version;
+
 use super::leaf::Leaf;
+use super::variant::{ALONE, has};
 
 /// A locked leaf.
 #[derive(Debug)]
-pub(super) struct Latch(Leaf);
+pub(super) struct Latch<const W: usize>(Leaf);
 
-impl Latch {
+impl<const W: usize> Latch<W> {
     /// Locks a leaf, waiting for it; none if it is deleted.
     #[inline]
     pub(super) fn take(leaf: Leaf) -> Option<Self> {
-        leaf.version().lock();
+        if !has(W, ALONE) {
+            leaf.version().lock();
+        }
         let latch = Self(leaf);
-        (!leaf.version().peek().is_deleted()).then_some(latch)
+        (!leaf.peek::<W>().is_deleted()).then_some(latch)
     }
+
+    /// The version of leaves that are created to be [`of_new`](Self::of_new).
+    pub(super) const NEW: Version =
+        if has(W, ALONE) { Version::BORDER } else { Version::BORDER.as_locked_split() };
 
     /// The latch of a leaf that was created locked.
     pub(super) fn of_new(leaf: Leaf) -> Self {
-        debug_assert!(leaf.version().peek().is_locked());
+        debug_assert!(has(W, ALONE) || leaf.version().peek().is_locked());
         Self(leaf)
     }
 
@@ -30,9 +39,30 @@ impl Latch {
     pub(super) fn leaf(&self) -> Leaf {
         self.0
     }
+
+    /// Announces that records or ranks move within the leaf.
+    pub(super) fn mark_inserting(&self) {
+        if !has(W, ALONE) {
+            self.0.version().mark_inserting();
+        }
+    }
+
+    /// Announces that the leaf's range will change.
+    pub(super) fn mark_splitting(&self) {
+        if !has(W, ALONE) {
+            self.0.version().mark_splitting();
+        }
+    }
+
+    /// Announces that the leaf is unlinked for good.
+    pub(super) fn mark_deleted(&self) {
+        if !has(W, ALONE) {
+            self.0.version().mark_deleted();
+        }
+    }
 }
 
-impl Deref for Latch {
+impl<const W: usize> Deref for Latch<W> {
     type Target = Leaf;
 
     fn deref(&self) -> &Leaf {
@@ -40,9 +70,11 @@ impl Deref for Latch {
     }
 }
 
-impl Drop for Latch {
+impl<const W: usize> Drop for Latch<W> {
     #[inline]
     fn drop(&mut self) {
-        self.0.version().unlock();
+        if !has(W, ALONE) {
+            self.0.version().unlock();
+        }
     }
 }

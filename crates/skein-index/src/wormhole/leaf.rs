@@ -31,6 +31,7 @@ use skein_sync::version::{Version, VersionWord};
 
 use super::record::Record;
 use super::tagged::Tagged;
+use super::variant::{ALONE, has};
 use crate::memory::{Arena, CACHE_LINE, Part, prefetch_lines, prefetch_read};
 
 /// Slots in a line.
@@ -149,9 +150,35 @@ impl Leaf {
         unsafe { self.0.as_ref() }
     }
 
+    /// The version word; an index for one thread has none to look at, so all but [`Latch`](super::latch::Latch)
+    /// go through the four below.
     #[inline(always)]
     pub(super) fn version<'a>(self) -> &'a VersionWord {
         &self.body().version
+    }
+
+    /// The version as it is now, maybe in the middle of a change.
+    #[inline(always)]
+    pub(super) fn peek<const W: usize>(self) -> Version {
+        if has(W, ALONE) { Version::BORDER } else { self.version().peek() }
+    }
+
+    /// A version at which no writer is rearranging the leaf; waits for one that is.
+    #[inline(always)]
+    pub(super) fn stable<const W: usize>(self) -> Version {
+        if has(W, ALONE) { Version::BORDER } else { self.version().stable() }
+    }
+
+    /// Whether the leaf was rearranged since `seen`.
+    #[inline(always)]
+    pub(super) fn changed<const W: usize>(self, seen: Version) -> bool {
+        !has(W, ALONE) && self.version().changed(seen)
+    }
+
+    /// Whether the leaf was merged into its left neighbour.
+    #[inline(always)]
+    pub(super) fn is_deleted<const W: usize>(self) -> bool {
+        self.peek::<W>().is_deleted()
     }
 
     /// Asks for the header, and for the line of slots that a tag says.

@@ -154,7 +154,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             Node::Item(item) => item.sample().unwrap_or(self.first),
         };
         loop {
-            let deleted = leaf.version().peek().is_deleted();
+            let deleted = leaf.is_deleted::<W>();
             match if deleted { leaf.prev() } else { leaf.next() } {
                 Some(neighbour) => leaf = neighbour,
                 None => return leaf,
@@ -190,7 +190,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     #[inline(always)]
     pub(super) fn finish(&self, key: &[u8], target: Target) -> Option<u64> {
         let Target { leaf, tag } = target;
-        let version = leaf.version().peek();
+        let version = leaf.peek::<W>();
         if let Some(held) = leaf.find::<W>(key, tag).held {
             return Some(held.record.value());
         }
@@ -198,7 +198,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             && !version.is_deleted()
             && !leaf.is_keyed()
             && matches!(leaf.side_of(key), Side::Inside)
-            && !leaf.version().changed(version);
+            && !leaf.changed::<W>(version);
         if sure { None } else { self.confirm(key, target) }
     }
 
@@ -208,7 +208,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         let mut walk = Walk::new(target.leaf);
         loop {
             let leaf = walk.leaf;
-            let version = leaf.version().stable();
+            let version = leaf.stable::<W>();
             if version.is_deleted() {
                 walk.leave(self, key);
                 continue;
@@ -217,7 +217,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 return Some(held.record.value());
             }
             let side = leaf.side_of(key);
-            if leaf.version().changed(version) {
+            if leaf.changed::<W>(version) {
                 continue;
             }
             if matches!(side, Side::Inside) {

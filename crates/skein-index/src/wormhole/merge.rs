@@ -21,7 +21,7 @@ fn fit(left: usize, right: usize, width: usize) -> bool {
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// After a removal: merges the leaf with a neighbour if they fit.
-    pub(super) fn tidy(&self, latch: Latch, guard: &impl Guard) {
+    pub(super) fn tidy(&self, latch: Latch<W>, guard: &impl Guard) {
         let count = latch.count();
         if count > width(W) / 2 {
             return;
@@ -29,7 +29,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         match latch.next() {
             Some(next) => {
                 if fit(count, next.count(), width(W))
-                    && let Some(right) = Latch::take(next)
+                    && let Some(right) = Latch::<W>::take(next)
                     && fit(count, next.count(), width(W))
                 {
                     self.merge(latch, right, guard);
@@ -47,22 +47,22 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Merges an empty last leaf into its left neighbour.
     fn drop_last(&self, leaf: Leaf, guard: &impl Guard) {
         while let Some(prev) = leaf.prev() {
-            let Some(left) = Latch::take(prev) else {
+            let Some(left) = Latch::<W>::take(prev) else {
                 // Merged meanwhile; whoever did that gives our leaf another neighbour.
                 std::hint::spin_loop();
-                if leaf.version().peek().is_deleted() {
+                if leaf.is_deleted::<W>() {
                     return;
                 }
                 continue;
             };
             if left.next() != Some(leaf) {
                 // Split meanwhile, or our leaf is gone.
-                if leaf.version().peek().is_deleted() {
+                if leaf.is_deleted::<W>() {
                     return;
                 }
                 continue;
             }
-            if let Some(right) = Latch::take(leaf)
+            if let Some(right) = Latch::<W>::take(leaf)
                 && right.count() == 0
                 && right.next().is_none()
             {
@@ -73,10 +73,10 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 
     /// Moves all keys of a leaf to its left neighbour, both locked.
-    fn merge(&self, left: Latch, right: Latch, guard: &impl Guard) {
+    fn merge(&self, left: Latch<W>, right: Latch<W>, guard: &impl Guard) {
         let mut meta = self.meta.lock(&self.arena, guard);
-        right.version().mark_deleted();
-        left.version().mark_splitting();
+        right.mark_deleted();
+        left.mark_splitting();
         if right.is_keyed() && !left.is_keyed() {
             self.make_keyed(left.leaf());
         }

@@ -63,7 +63,7 @@ pub use check::Shape;
 pub use cursor::WormholeCursor;
 use leaf::Leaf;
 use meta::Meta;
-use variant::{WITHOUT_HUGE_PAGES, has, width};
+use variant::{ALONE, WITHOUT_HUGE_PAGES, has, width};
 
 use crate::counter::Counter;
 use crate::hash::PrefixHash;
@@ -119,9 +119,25 @@ impl<S: Slot> Wormhole<S> {
     }
 }
 
+impl<S: Slot> Wormhole<S, { 128 | ALONE }> {
+    /// An empty index for one thread, without locks and versions (the paper's *Wormhole-unsafe*): what it gains is what concurrency
+    /// costs.
+    ///
+    /// # Safety
+    /// From now on one thread at a time uses the index, and nothing is written while a cursor is in use.
+    pub unsafe fn alone(collector: Arc<Collector>) -> Self {
+        Self::build(collector)
+    }
+}
+
 impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// An empty index of the variant that its type says.
     pub fn with_variant(collector: Arc<Collector>) -> Self {
+        const { assert!(!has(W, ALONE), "an index for one thread is made by `alone`") };
+        Self::build(collector)
+    }
+
+    fn build(collector: Arc<Collector>) -> Self {
         const { assert!(width(W) >= 4 && width(W) <= leaf::SLOTS, "a leaf takes 4 to 128 keys") };
         const { assert!(size_of::<usize>() == 8, "addresses have 48 of 64 bits") };
         let huge = !has(W, WITHOUT_HUGE_PAGES);

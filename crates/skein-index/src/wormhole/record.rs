@@ -132,12 +132,19 @@ impl Record {
         key_start(self.0.kind()) + self.key().len()
     }
 
-    /// Asks for the cache line where the record begins, and for the next: keys of some forty bytes often lie across.
+    /// Asks for the lines of the record: all of them where the word says the length, two beyond the first otherwise.
     #[inline(always)]
     pub(super) fn prefetch(word: u64) {
         let block: *const u8 = std::ptr::without_provenance(Tagged(word).address() as usize);
         prefetch_read(block);
-        prefetch_read(block.wrapping_add(CACHE_LINE - 1));
+        let kind = Tagged(word).kind();
+        if kind == 0 {
+            prefetch_read(block.wrapping_add(CACHE_LINE));
+            prefetch_read(block.wrapping_add(2 * CACHE_LINE - 8));
+        } else {
+            // Whole words, so the last one may lie in the next line, and no further.
+            prefetch_read(block.wrapping_add(8 * kind as usize));
+        }
     }
 
     /// Frees the record, but not what its value owns.

@@ -16,7 +16,6 @@
 use std::ops::Range;
 
 use skein_sync::reclaim::Guard;
-use skein_sync::version::Version;
 
 use super::Wormhole;
 use super::latch::Latch;
@@ -35,17 +34,17 @@ struct Cut<'k> {
 impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Splits a full leaf and adds a record to one half.
     #[cold]
-    pub(super) fn split(&self, latch: Latch, record: Record, guard: &impl Guard) {
+    pub(super) fn split(&self, latch: Latch<W>, record: Record, guard: &impl Guard) {
         let mut ranks = latch.ranks();
         latch.sort(&mut ranks);
         let key = record.key();
         let cut = cut::<W>(latch.leaf(), &ranks, key);
         let mut meta = self.meta.lock(&self.arena, guard);
         let next = latch.next();
-        let new = Leaf::new(&self.arena, Version::BORDER.as_locked_split(), cut.anchor);
+        let new = Leaf::new(&self.arena, Latch::<W>::NEW, cut.anchor);
         new.set_terminated(next.is_some_and(|next| next.anchor().starts_with(cut.anchor)));
         new.set_keyed(latch.is_keyed());
-        let new_latch = Latch::of_new(new);
+        let new_latch = Latch::<W>::of_new(new);
 
         let mut moved = Ranks::EMPTY;
         for &slot in &ranks.as_slice()[cut.rank..] {
@@ -56,7 +55,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         new.set_prev(Some(latch.leaf()));
         new.set_next(next);
 
-        latch.version().mark_splitting();
+        latch.mark_splitting();
         latch.set_next(Some(new));
         if let Some(next) = next {
             next.set_prev(Some(new));

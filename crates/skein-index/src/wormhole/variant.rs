@@ -1,7 +1,7 @@
 //! What the const parameter of an index says: how many keys a leaf takes, and what the index does without.
 //!
 //! ```text
-//!   bit  14 ........... 8  7 ... 0
+//!   bit  16 ........... 8  7 ... 0
 //!         └──────┬──────┘  └──┬──┘
 //!       flags, below       keys in a full leaf, 4 to 128
 //! ```
@@ -19,6 +19,8 @@ pub const WITHOUT_LEAF_TAGS: usize = 1 << 10;
 pub const WITHOUT_POSITION: usize = 1 << 11;
 /// Leaves split in their middle, and not where the anchor is short.
 pub const WITHOUT_SHORT_ANCHORS: usize = 1 << 12;
+/// No locks, no versions: for one thread; [`Wormhole::alone`](super::Wormhole::alone) makes such an index.
+pub const ALONE: usize = 1 << 16;
 /// Memory lies on pages of the common size.
 pub const WITHOUT_HUGE_PAGES: usize = 1 << 15;
 /// Two prefixes are probed at a time, a third of the lengths apart.

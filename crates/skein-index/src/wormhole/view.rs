@@ -14,7 +14,7 @@ const AHEAD: usize = 16;
 
 /// A leaf at one moment.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct View<const W: usize> {
     pub(super) leaf: Leaf,
     version: Version,
     ranks: Ranks,
@@ -46,17 +46,12 @@ pub(super) enum Unready {
     Changed,
 }
 
-impl View {
+impl<const W: usize> View<W> {
     /// Looks at a leaf, which is to have this version.
-    pub(super) fn of<const W: usize>(
-        leaf: Leaf,
-        version: Version,
-        start: Start<'_>,
-        forward: bool,
-    ) -> Result<Self, Unready> {
+    pub(super) fn of(leaf: Leaf, version: Version, start: Start<'_>, forward: bool) -> Result<Self, Unready> {
         let (ranks, next) = (leaf.ranks(), leaf.next());
         if ranks.sorted < ranks.count {
-            return Err(if leaf.version().changed(version) { Unready::Changed } else { Unready::Unsorted });
+            return Err(if leaf.changed::<W>(version) { Unready::Changed } else { Unready::Unsorted });
         }
         let rank = match start {
             Start::End if forward => 0,
@@ -67,7 +62,7 @@ impl View {
         };
         let mut view =
             Self { leaf, version, ranks, next, rank, forward, edge: Some(rank), words: [0; 2 * AHEAD] };
-        if leaf.version().changed(version) {
+        if leaf.changed::<W>(version) {
             return Err(Unready::Changed);
         }
         // A seek may be for few keys; who comes along the list wants many.
@@ -87,7 +82,7 @@ impl View {
             return;
         }
         let word = self.leaf.slot(self.ranks.slots[edge].into());
-        if self.leaf.version().changed(self.version) {
+        if self.leaf.changed::<W>(self.version) {
             return;
         }
         Record::prefetch(word);

@@ -27,7 +27,7 @@ const COLLISIONS_MAX: usize = 8;
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Locks the leaf that `key` is in, or belongs to; returns it with the key's tag there.
-    fn lock_for(&self, key: &[u8]) -> (Latch, u16) {
+    fn lock_for(&self, key: &[u8]) -> (Latch<W>, u16) {
         let target = self.locate(key);
         target.leaf.prefetch_with_order(target.tag);
         // Taking the lock keeps the processor from looking ahead, so what is needed after it is asked for before.
@@ -36,7 +36,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
         let mut walk = Walk::new(target.leaf);
         loop {
-            let Some(latch) = Latch::take(walk.leaf) else {
+            let Some(latch) = Latch::<W>::take(walk.leaf) else {
                 walk.leave(self, key);
                 continue;
             };
@@ -92,7 +92,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 
     /// Adds a record whose key the locked leaf does not have.
-    fn add(&self, latch: Latch, record: Record, collisions: usize, guard: &impl Guard) {
+    fn add(&self, latch: Latch<W>, record: Record, collisions: usize, guard: &impl Guard) {
         if latch.count() >= width(W) {
             self.split(latch, record, guard);
             return;
@@ -100,7 +100,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         let slot = latch.place(record);
         latch.push(slot);
         if collisions >= COLLISIONS_MAX && !latch.is_keyed() {
-            latch.version().mark_inserting();
+            latch.mark_inserting();
             self.make_keyed(latch.leaf());
         }
     }
@@ -125,8 +125,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 
     /// Removes a record from the locked leaf, and merges what has become too small.
-    fn take_out(&self, latch: Latch, held: Held, guard: &impl Guard) {
-        latch.version().mark_inserting();
+    fn take_out(&self, latch: Latch<W>, held: Held, guard: &impl Guard) {
+        latch.mark_inserting();
         latch.clear(held.slot);
         let mut ranks = latch.ranks();
         ranks.remove(held.slot);
