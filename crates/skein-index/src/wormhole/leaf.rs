@@ -429,7 +429,7 @@ pub(super) fn home(tag: u16) -> usize {
     usize::from(tag) % LINES
 }
 
-/// A word that is no record's: see [`Leaf::find`](super::search).
+/// Whether a slot's word may lead to a record of this tag and kind; also true of an empty slot, if both are 0.
 pub(super) fn looks_like(word: u64, tag: u16, kind: u64) -> bool {
     Tagged(word).looks_like(tag, kind)
 }

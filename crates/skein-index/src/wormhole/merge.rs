@@ -10,7 +10,7 @@ use skein_sync::reclaim::Guard;
 
 use super::Wormhole;
 use super::latch::Latch;
-use super::leaf::{Leaf, SLOTS};
+use super::leaf::{Leaf, Ranks, SLOTS};
 use super::variant::width;
 use crate::slot::Slot;
 
@@ -112,6 +112,6 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             ranks.sorted += moved.sorted;
         }
         left.set_ranks(&ranks);
-        right.set_ranks(&super::leaf::Ranks::EMPTY);
+        right.set_ranks(&Ranks::EMPTY);
     }
 }
