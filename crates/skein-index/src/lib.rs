@@ -4,6 +4,7 @@
 //! [`memory`] holds the arenas that nodes, keys and rows are allocated from.
 
 mod counter;
+mod engine;
 mod hash;
 pub mod index;
 pub mod masstree;

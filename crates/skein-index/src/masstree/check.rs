@@ -72,7 +72,8 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             walk.node(place)?;
         }
         let shape = walk.shape;
-        let (len, nodes, keys) = (self.len.sum(), self.arena.live(Part::Nodes), self.arena.live(Part::Keys));
+        let (len, nodes, keys) =
+            (self.base.len.sum(), self.base.arena.live(Part::Nodes), self.base.arena.live(Part::Keys));
         if (shape.keys, shape.node_bytes, shape.suffix_bytes) != (len, nodes, keys) {
             return Err(format!("{shape:?}, but {len} keys and {nodes} + {keys} bytes are accounted for"));
         }

@@ -34,7 +34,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     pub(super) fn entry_for(&self, key: &[u8], offset: usize, value: u64) -> Entry {
         let slice = Slice::at(key, offset);
         let lv = match slice.code {
-            LINK => Link::<W>::Suffix(Suffix::new(&self.arena, &key[offset + 8..], value)).word(),
+            LINK => Link::<W>::Suffix(Suffix::new(&self.base.arena, &key[offset + 8..], value)).word(),
             _ => value,
         };
         Entry { slice, lv }
@@ -42,7 +42,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 
     /// A solo root with these entries, in order.
     pub(super) fn new_layer(&self, width: usize, entries: impl Iterator<Item = Entry>) -> Node<W> {
-        let root = Node::new_border(&self.arena, width, Version::BORDER.as_root());
+        let root = Node::new_border(&self.base.arena, width, Version::BORDER.as_root());
         root.fill(entries);
         root
     }

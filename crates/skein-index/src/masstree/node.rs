@@ -44,7 +44,7 @@ use skein_sync::version::{Version, VersionWord};
 use super::lens::Lens;
 use super::permutation::Permutation;
 use super::variant::{WITHOUT_PREFETCH, width, without};
-use crate::memory::{Arena, CACHE_LINE, Part, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
 
 /// Bytes of an atomic word: 8, but for `loom`'s.
 const WORD: usize = size_of::<AtomicU64>();
@@ -72,9 +72,8 @@ impl<const W: usize> Node<W> {
     /// The word came from [`Self::address`], tag bits aside, and invariant 1 holds for the node.
     #[inline(always)]
     pub(super) unsafe fn from_word(word: u64) -> Self {
-        let pointer = std::ptr::with_exposed_provenance_mut((word & !7) as usize);
-        // SAFETY: the address of a node is not null; the caller vouches that this is one.
-        Self(unsafe { NonNull::new_unchecked(pointer) })
+        // SAFETY: passed on to the caller.
+        Self(unsafe { at_address(word & !7) })
     }
 
     /// The node whose address is in `word`, or none if the word is 0.
@@ -90,7 +89,7 @@ impl<const W: usize> Node<W> {
     /// The node's address.
     #[inline(always)]
     pub(super) fn address(self) -> u64 {
-        self.0.as_ptr().expose_provenance() as u64
+        address_of(self.0)
     }
 
     /// A field.

@@ -71,7 +71,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         let cut = merged.cut();
         let low = merged.get(cut).slice.bits;
 
-        let right = Node::new_border(&self.arena, width(W), Version::BORDER.as_locked_split());
+        let right = Node::new_border(&self.base.arena, width(W), Version::BORDER.as_locked_split());
         right.set_low(low);
         right.fill((cut..=width(W)).map(|index| merged.get(index)));
         right.set_prev(Some(left.node()));
@@ -120,7 +120,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 
     /// A new root above two halves of the old one.
     fn new_root(&self, left: &Latch<W>, right: &Latch<W>, separator: u64) {
-        let root = Node::new_interior(&self.arena, Version::INTERIOR.as_root());
+        let root = Node::new_interior(&self.base.arena, Version::INTERIOR.as_root());
         root.set_key(0, separator);
         root.set_child(0, left.node());
         root.set_child(1, right.node());
@@ -154,7 +154,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         // In-order inserts fill nodes here too; the right half needs one key at least.
         let middle = if index == width(W) { width(W) - 1 } else { width(W) / 2 };
         let up = key(middle);
-        let right = Node::new_interior(&self.arena, Version::INTERIOR.as_locked_split());
+        let right = Node::new_interior(&self.base.arena, Version::INTERIOR.as_locked_split());
         for i in middle + 1..=width(W) {
             right.set_key(i - middle - 1, key(i));
         }

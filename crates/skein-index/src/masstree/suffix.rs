@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 
-use crate::memory::{Arena, CACHE_LINE, Part, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
 
 /// Bytes before the suffix: the value word and the length.
 const HEAD: usize = size_of::<AtomicU64>() + size_of::<u16>();
@@ -50,15 +50,14 @@ impl Suffix {
     /// The word came from [`Self::address`], and invariant 2 holds for the block.
     #[inline(always)]
     pub(super) unsafe fn from_word(word: u64) -> Self {
-        let pointer = std::ptr::with_exposed_provenance_mut(word as usize);
-        // SAFETY: the address of a block is not null; the caller vouches that this is one.
-        Self(unsafe { NonNull::new_unchecked(pointer) })
+        // SAFETY: passed on to the caller.
+        Self(unsafe { at_address(word) })
     }
 
     /// The block's address, a multiple of 8.
     #[inline(always)]
     pub(super) fn address(self) -> u64 {
-        self.0.as_ptr().expose_provenance() as u64
+        address_of(self.0)
     }
 
     #[inline(always)]

@@ -1,9 +1,5 @@
 //! Dropping the tree: every value, block and node goes, without recursion.
 
-use std::sync::Arc;
-
-use skein_sync::reclaim::Collector;
-
 use super::Masstree;
 use super::link::Link;
 use super::node::Node;
@@ -12,14 +8,9 @@ use crate::slot::Slot;
 
 impl<S: Slot, const W: usize> Drop for Masstree<S, W> {
     fn drop(&mut self) {
-        if !S::OWNS
-            && let Some(collector) = Arc::get_mut(&mut self.collector)
-        {
-            // The collector is ours alone, and the borrow says that nobody holds a guard: what was retired is
-            // freed with the old collector, and then all memory can go at once.
-            *collector = Collector::new();
+        if self.base.goes_at_once::<S>() {
             // SAFETY: no object is in use any more, and this handle does not allocate again.
-            unsafe { self.arena.clone().discard() };
+            unsafe { self.base.arena.clone().discard() };
             return;
         }
         let mut waiting = vec![self.root()];

@@ -188,7 +188,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             chain.slices[1..].iter().flat_map(|slice| slice.bits.to_be_bytes()).collect();
         if entry.slice.code != LINK {
             bytes.extend_from_slice(&own[..entry.slice.code.into()]);
-            return Some((Suffix::new(&self.arena, &bytes, entry.lv), None));
+            return Some((Suffix::new(&self.base.arena, &bytes, entry.lv), None));
         }
         // SAFETY: the node is locked, so word and code belong together; the caller's guard protects.
         match unsafe { Link::<W>::from_word(entry.lv) } {
@@ -196,7 +196,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             Link::Suffix(old) => {
                 bytes.extend_from_slice(&own);
                 bytes.extend_from_slice(old.bytes());
-                Some((Suffix::new(&self.arena, &bytes, old.value()), Some(old)))
+                Some((Suffix::new(&self.base.arena, &bytes, old.value()), Some(old)))
             }
         }
     }

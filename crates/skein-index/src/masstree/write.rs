@@ -138,7 +138,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                 Change::Put(value) => {
                     let unlinked = self.put(upper, latch, held, &spot, key, value.into_word());
                     if before.is_none() {
-                        self.len.add(guard.thread_id(), 1);
+                        self.base.len.add(guard.thread_id(), 1);
                     }
                     unlinked.retire::<S>(before, guard);
                     true
@@ -146,7 +146,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                 Change::Remove if before.is_some() => {
                     drop(upper);
                     self.take_out(latch, held, &spot, key, guard);
-                    self.len.add(guard.thread_id(), -1);
+                    self.base.len.add(guard.thread_id(), -1);
                     Unlinked::<W>::NOTHING.retire::<S>(before, guard);
                     true
                 }

@@ -54,7 +54,7 @@ pub enum Part {
 /// ```
 #[derive(Clone)]
 pub struct Arena {
-    heap: Arc<Heap>,
+    pub(super) heap: Arc<Heap>,
 }
 
 impl std::fmt::Debug for Arena {
@@ -159,7 +159,7 @@ impl Arena {
         self.heap.live(part)
     }
 
-    /// Bytes in use, counted by whole spans of 64 KiB: one atomic read.
+    /// Bytes in use, counted by whole spans of 64 KiB, with large objects and arrays of [`Words`](super::Words): one atomic read.
     #[inline]
     pub fn taken(&self) -> usize {
         self.heap.taken.load(Ordering::Relaxed)

@@ -23,12 +23,12 @@ const ALL_FREE: u32 = u32::MAX >> (32 - SPANS);
 pub(super) struct Heap {
     shards: Box<[AtomicPtr<[Bin; CLASSES]>]>,
     pool: Mutex<Pool>,
-    /// Bytes of regions mapped and of large objects.
+    /// Bytes of regions mapped, of large objects and of arrays.
     pub(super) reserved: AtomicUsize,
-    /// Bytes of spans that bins hold and of large objects.
+    /// Bytes of spans that bins hold, of large objects and of arrays.
     pub(super) taken: AtomicUsize,
-    /// Bytes of large objects by part.
-    pub(super) large_live: [AtomicUsize; PARTS],
+    /// Bytes of large objects and of arrays by part.
+    large_live: [AtomicUsize; PARTS],
     pub(super) large: Mutex<LargeList>,
 }
 
@@ -134,6 +134,26 @@ impl Heap {
             }
         }
         sum
+    }
+
+    /// Counts bytes that lie outside the regions.
+    pub(super) fn count(&self, bytes: usize, part: Part) {
+        for counter in [&self.reserved, &self.taken, &self.large_live[part as usize]] {
+            counter.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts them no more.
+    pub(super) fn uncount(&self, bytes: usize, part: Part) {
+        for counter in [&self.reserved, &self.taken, &self.large_live[part as usize]] {
+            counter.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts them as another part.
+    pub(super) fn recount(&self, bytes: usize, from: Part, to: Part) {
+        self.large_live[from as usize].fetch_sub(bytes, Ordering::Relaxed);
+        self.large_live[to as usize].fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// A span for a bin, with a claim on the heap.

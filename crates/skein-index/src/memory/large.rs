@@ -6,7 +6,6 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use skein_sync::locks::lock;
 
@@ -65,9 +64,7 @@ pub(super) unsafe fn alloc_large(heap: *const Heap, size: usize, part: Part) -> 
     unsafe {
         Arc::increment_strong_count(heap);
         let this = &*heap;
-        for counter in [&this.reserved, &this.taken, &this.large_live[part as usize]] {
-            counter.fetch_add(layout.size(), Ordering::Relaxed);
-        }
+        this.count(layout.size(), part);
         let mut list = lock(&this.large);
         header.write(Header { heap, size, prev: null_mut(), next: list.head });
         if !list.head.is_null() {
@@ -96,9 +93,7 @@ pub(super) unsafe fn free_large(object: NonNull<u8>, size: usize, part: Part) {
         let heap = (*header).heap;
         {
             let this = &*heap;
-            for counter in [&this.reserved, &this.taken, &this.large_live[part as usize]] {
-                counter.fetch_sub(footprint(size), Ordering::Relaxed);
-            }
+            this.uncount(footprint(size), part);
             let mut list = lock(&this.large);
             let (prev, next) = ((*header).prev, (*header).next);
             if prev.is_null() {
@@ -122,8 +117,7 @@ pub(super) unsafe fn free_large(object: NonNull<u8>, size: usize, part: Part) {
 pub(super) unsafe fn recount_large(object: NonNull<u8>, size: usize, from: Part, to: Part) {
     // SAFETY: a live object keeps its header and its heap (invariant 1).
     let heap = unsafe { &*(*header_of(object)).heap };
-    heap.large_live[from as usize].fetch_sub(footprint(size), Ordering::Relaxed);
-    heap.large_live[to as usize].fetch_add(footprint(size), Ordering::Relaxed);
+    heap.recount(footprint(size), from, to);
 }
 
 impl LargeList {

@@ -32,6 +32,7 @@
 //! 6. **Addresses.** Regions are aligned to their size and their addresses are exposed when mapped, so a
 //!    header's pointer may be made from any address inside its span while the region is mapped.
 
+mod address;
 mod arena;
 mod bin;
 mod cache_line;
@@ -45,6 +46,7 @@ mod span;
 mod tests;
 mod words;
 
+pub(crate) use address::{address_of, at_address};
 pub use arena::{Arena, Part};
 pub use cache_line::{CACHE_LINE, CachePadded};
 pub use prefetch::{prefetch_lines, prefetch_read};

@@ -1,12 +1,14 @@
-//! Large arrays of atomic words for hash tables: zeroed, aligned to cache lines, on huge pages where that pays.
+//! Large arrays of atomic words for hash tables: zeroed, aligned to cache lines, on huge pages where that pays. They lie outside the
+//! arena's regions, and are counted by it all the same.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use skein_sync::atomic::AtomicU64;
+use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::CACHE_LINE;
+use super::arena::{Arena, Part};
 use super::pages::{self, PAGE, REGION};
 
 /// An array of atomic words, all zero at first.
@@ -17,16 +19,22 @@ use super::pages::{self, PAGE, REGION};
 /// ```
 /// use std::sync::atomic::Ordering;
 ///
-/// let words = skein_index::memory::Words::new(1024, true);
+/// use skein_index::memory::{Arena, Part, Words};
+///
+/// let arena = Arena::new();
+/// let words = Words::new(&arena, 1024, true);
 /// words[7].store(5, Ordering::Relaxed);
 /// assert_eq!(words.iter().map(|word| word.load(Ordering::Relaxed)).sum::<u64>(), 5);
-/// assert_eq!(words.bytes(), 8192);
+/// assert_eq!((words.bytes(), arena.live(Part::Nodes)), (8192, 8192));
 /// ```
 #[derive(Debug)]
 pub struct Words {
     /// Owned, initialised, `len` of them.
     first: NonNull<AtomicU64>,
     len: usize,
+    /// Who counts the bytes, as nodes or as what is retired.
+    arena: Arena,
+    retired: AtomicBool,
 }
 
 // SAFETY: the words are atomics, owned as a `Box` of them would be.
@@ -61,10 +69,10 @@ fn origin(len: usize) -> Origin {
 }
 
 impl Words {
-    /// `len` zeros; on huge pages if `huge`, the array is large enough and the system agrees.
+    /// `len` zeros, counted as nodes of `arena`; on huge pages if `huge`, the array is large enough and the system agrees.
     ///
     /// Aborts, as every allocation in Rust does, if there is no memory.
-    pub fn new(len: usize, huge: bool) -> Self {
+    pub fn new(arena: &Arena, len: usize, huge: bool) -> Self {
         let first = match origin(len) {
             Origin::Pages(bytes) => pages::map(bytes, huge),
             Origin::Allocator(layout) => {
@@ -73,7 +81,8 @@ impl Words {
                 NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout))
             }
         };
-        let words = Self { first: first.cast(), len };
+        let words = Self { first: first.cast(), len, arena: arena.clone(), retired: AtomicBool::new(false) };
+        arena.heap.count(words.bytes(), Part::Nodes);
         if cfg!(skein_loom) {
             for index in 0..len {
                 // SAFETY: inside the block, which is ours alone.
@@ -85,9 +94,22 @@ impl Words {
 
     /// The bytes it takes.
     pub fn bytes(&self) -> usize {
-        match origin(self.len) {
+        Self::bytes_of(self.len)
+    }
+
+    /// The bytes that an array of `len` words takes.
+    pub fn bytes_of(len: usize) -> usize {
+        match origin(len) {
             Origin::Pages(bytes) => bytes,
             Origin::Allocator(layout) => layout.size(),
+        }
+    }
+
+    /// From now on counts as unlinked, but maybe still seen by a reader.
+    pub fn mark_retired(&self) {
+        // Relaxed here and in `drop`: who drops it has been handed it since.
+        if !self.retired.swap(true, Ordering::Relaxed) {
+            self.arena.heap.recount(self.bytes(), Part::Nodes, Part::Retired);
         }
     }
 }
@@ -104,6 +126,8 @@ impl Deref for Words {
 
 impl Drop for Words {
     fn drop(&mut self) {
+        let part = if self.retired.load(Ordering::Relaxed) { Part::Retired } else { Part::Nodes };
+        self.arena.heap.uncount(self.bytes(), part);
         if cfg!(skein_loom) {
             for index in 0..self.len {
                 // SAFETY: written in `new`; this is its last use.
@@ -122,19 +146,32 @@ impl Drop for Words {
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
-    use std::sync::atomic::Ordering;
-
     use super::*;
 
     #[test]
     fn small_and_large_arrays_are_zero_and_aligned() {
         for len in [0, 1, 1000, PAGE / 8, REGION / 8 - 1, REGION / 8, REGION / 8 + 1] {
-            let words = Words::new(len, true);
+            let words = Words::new(&Arena::new(), len, true);
             assert_eq!(words.len(), len);
             assert!(words.as_ptr().addr().is_multiple_of(CACHE_LINE));
             assert!(words.iter().all(|word| word.load(Ordering::Relaxed) == 0));
             assert!(words.bytes() >= 8 * len);
             words.iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
         }
+    }
+
+    #[test]
+    fn the_arena_counts_them_until_they_are_dropped() {
+        let arena = Arena::new();
+        let (first, second) = (Words::new(&arena, 100, true), Words::new(&arena, PAGE, true));
+        let bytes = first.bytes() + second.bytes();
+        assert_eq!((arena.live(Part::Nodes), arena.taken(), arena.reserved()), (bytes, bytes, bytes));
+        second.mark_retired();
+        second.mark_retired();
+        assert_eq!((arena.live(Part::Nodes), arena.live(Part::Retired)), (first.bytes(), second.bytes()));
+        drop(first);
+        assert_eq!((arena.live(Part::Nodes), arena.taken()), (0, second.bytes()));
+        drop(second);
+        assert_eq!((arena.live(Part::Retired), arena.taken(), arena.reserved()), (0, 0, 0));
     }
 }

@@ -64,7 +64,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             shape.anchor_bytes += leaf.anchor().len();
             ensure!(keys > 0 || leaves.len() == 1, "leaf {index} is empty");
         }
-        ensure!(shape.keys == self.len.sum(), "{} keys, counted {}", shape.keys, self.len.sum());
+        ensure!(shape.keys == self.base.len.sum(), "{} keys, counted {}", shape.keys, self.base.len.sum());
         (shape.items, shape.trie_bytes) = self.check_trie(&leaves)?;
         shape.keyed_trie = self.meta.table().hash.is_keyed();
         Ok(shape)

@@ -22,7 +22,7 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 
 use super::leaf::Leaf;
-use crate::memory::{Arena, CACHE_LINE, Part, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
 
 const LEAVES: usize = 5;
 const COUNT_SHIFT: u32 = 32;
@@ -70,14 +70,13 @@ impl Item {
     /// The address came from [`Self::address`], and invariant 2 holds for the item.
     #[inline(always)]
     pub(super) unsafe fn from_address(address: u64) -> Self {
-        let pointer = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: the address of an item is not null.
-        Self(unsafe { NonNull::new_unchecked(pointer) })
+        // SAFETY: passed on to the caller.
+        Self(unsafe { at_address(address) })
     }
 
     #[inline(always)]
     pub(super) fn address(self) -> u64 {
-        self.0.as_ptr().expose_provenance() as u64
+        address_of(self.0)
     }
 
     /// Asks for the item's first two lines: those of an item of few children.

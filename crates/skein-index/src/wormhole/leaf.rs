@@ -32,7 +32,7 @@ use skein_sync::version::{Version, VersionWord};
 use super::record::Record;
 use super::tagged::Tagged;
 use super::variant::{ALONE, has};
-use crate::memory::{Arena, CACHE_LINE, Part, prefetch_lines, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_lines, prefetch_read};
 
 /// Slots in a line.
 pub(super) const LINE: usize = CACHE_LINE / size_of::<u64>();
@@ -134,14 +134,13 @@ impl Leaf {
     /// The address came from [`Self::address`], and invariant 1 holds for the leaf.
     #[inline(always)]
     pub(super) unsafe fn from_address(address: u64) -> Self {
-        let pointer = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: the address of a leaf is not null.
-        Self(unsafe { NonNull::new_unchecked(pointer) })
+        // SAFETY: passed on to the caller.
+        Self(unsafe { at_address(address) })
     }
 
     #[inline(always)]
     pub(super) fn address(self) -> u64 {
-        self.0.as_ptr().expose_provenance() as u64
+        address_of(self.0)
     }
 
     #[inline(always)]

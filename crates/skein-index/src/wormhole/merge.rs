@@ -74,7 +74,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Moves all keys of a leaf to its left neighbour, both locked.
     fn merge(&self, left: Latch<W>, right: Latch<W>, guard: &impl Guard) {
-        let mut meta = self.meta.lock(&self.arena, guard);
+        let mut meta = self.meta.lock(&self.base.arena, guard);
         right.mark_deleted();
         left.mark_splitting();
         if right.is_keyed() && !left.is_keyed() {

@@ -45,8 +45,8 @@ pub(super) struct Meta {
 
 impl Meta {
     /// The trie of one leaf whose anchor is empty.
-    pub(super) fn new(first: Leaf, keyed: PrefixHash, huge: bool) -> Self {
-        let table = Table::for_entries(0, PrefixHash::crc32c(), huge);
+    pub(super) fn new(arena: &Arena, first: Leaf, keyed: PrefixHash, huge: bool) -> Self {
+        let table = Table::for_entries(arena, 0, PrefixHash::crc32c(), huge);
         Self {
             root: AtomicU64::new(Node::Leaf(first).untagged()),
             table: AtomicPtr::new(Box::into_raw(Box::new(table))),
@@ -277,7 +277,7 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
         let old = self.meta.table();
         let mut entries = old.len() + more;
         let table = loop {
-            let table = Table::for_entries(entries, hash, self.meta.huge);
+            let table = Table::for_entries(self.arena, entries, hash, self.meta.huge);
             let copied = old.nodes().all(|node| {
                 let prefix = node.prefix().expect("under the lock, items have leaves");
                 table.insert(hash.extend(hash.start(), prefix), prefix.len(), node)
@@ -290,6 +290,7 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
             }
             hash = self.meta.keyed;
         };
+        old.mark_retired();
         let old = std::ptr::from_ref(old).cast_mut();
         // Release: pairs with the load in `table`; the new one is written.
         self.meta.table.store(Box::into_raw(Box::new(table)), Ordering::Release);

@@ -53,10 +53,9 @@ mod write;
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-use skein_sync::reclaim::{Collector, Guard, check_guard};
+use skein_sync::reclaim::{Collector, Guard};
 use skein_sync::version::Version;
 
 pub use check::Shape;
@@ -65,12 +64,10 @@ use leaf::Leaf;
 use meta::Meta;
 use variant::{ALONE, WITHOUT_HUGE_PAGES, has, width};
 
-use crate::counter::Counter;
+use crate::engine::{Base, Engine};
 use crate::hash::PrefixHash;
-use crate::index::{Change, Computed, MAX_KEY_LEN, MemoryUsage, OrderedIndex, Refused};
-use crate::memory::{Arena, Part};
+use crate::index::{Change, Computed, OrderedIndex};
 use crate::slot::Slot;
-use crate::walk::{Direction, walk};
 
 /// An ordered index over byte strings; see the module's head.
 ///
@@ -94,10 +91,7 @@ pub struct Wormhole<S: Slot, const W: usize = 128> {
     /// The hash of tags in leaves, and the one of those whose tags collided.
     plain: PrefixHash,
     keyed: PrefixHash,
-    arena: Arena,
-    len: Counter,
-    budget: usize,
-    collector: Arc<Collector>,
+    base: Base,
     slots: PhantomData<S>,
 }
 
@@ -141,158 +135,64 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         const { assert!(width(W) >= 4 && width(W) <= leaf::SLOTS, "a leaf takes 4 to 128 keys") };
         const { assert!(size_of::<usize>() == 8, "addresses have 48 of 64 bits") };
         let huge = !has(W, WITHOUT_HUGE_PAGES);
-        let arena = if huge { Arena::new() } else { Arena::on_small_pages() };
-        let first = Leaf::new(&arena, Version::BORDER, b"");
+        let base = Base::new(collector, huge);
+        let first = Leaf::new(&base.arena, Version::BORDER, b"");
         let keyed = PrefixHash::keyed();
         Self {
             first,
-            meta: Meta::new(first, keyed, huge),
+            meta: Meta::new(&base.arena, first, keyed, huge),
             plain: PrefixHash::crc32c(),
             keyed,
-            arena,
-            len: Counter::new(),
-            budget: usize::MAX,
-            collector,
+            base,
             slots: PhantomData,
         }
     }
 
     /// This index, refusing writes once its memory is at `budget` bytes; counted in whole spans of the arena, so the precision is 64
-    /// KiB, and without the table.
+    /// KiB.
     #[must_use]
     pub fn with_budget(mut self, budget: usize) -> Self {
-        self.budget = budget;
+        self.base.budget = budget;
         self
-    }
-
-    /// Checks what a write needs before anything changes.
-    #[inline]
-    fn admit(&self, key: &[u8]) -> Result<(), Refused> {
-        if key.len() > MAX_KEY_LEN {
-            return Err(Refused::KeyTooLong { len: key.len(), limit: MAX_KEY_LEN });
-        }
-        if self.budget != usize::MAX {
-            let used = self.arena.taken();
-            if used >= self.budget {
-                return Err(Refused::OverBudget { used, budget: self.budget });
-            }
-        }
-        Ok(())
     }
 }
 
-impl<S: Slot, const W: usize> OrderedIndex<S> for Wormhole<S, W> {
-    type Cursor<'g, G: Guard + 'g>
+impl<S: Slot, const W: usize> Engine<S> for Wormhole<S, W> {
+    type Position<'g, G: Guard + 'g>
         = WormholeCursor<'g, S, G, W>
     where
         Self: 'g;
 
-    fn collector(&self) -> &Collector {
-        &self.collector
+    #[inline(always)]
+    fn base(&self) -> &Base {
+        &self.base
     }
 
-    #[inline]
-    fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
-        check_guard(&self.collector, guard);
-        // SAFETY: the word was in the index, and is retired, if at all, under this guard or a later one.
-        self.lookup(key).map(|word| unsafe { S::borrow(word) })
+    #[inline(always)]
+    fn lookup(&self, key: &[u8]) -> Option<u64> {
+        self.lookup(key)
     }
 
-    #[inline]
-    fn get_many<'g, G: Guard>(
-        &'g self,
-        keys: &[&[u8]],
-        guard: &'g G,
-        mut found: impl FnMut(usize, Option<S::Ref<'g>>),
-    ) {
-        check_guard(&self.collector, guard);
-        // SAFETY: as for `get`.
-        self.lookup_many(keys, |index, word| found(index, word.map(|word| unsafe { S::borrow(word) })));
+    #[inline(always)]
+    fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+        self.lookup_many(keys, found);
     }
 
-    #[inline]
-    fn insert<'g, G: Guard>(
-        &'g self,
-        key: &[u8],
-        value: S,
-        guard: &'g G,
-    ) -> Result<Option<S::Ref<'g>>, Refused> {
-        check_guard(&self.collector, guard);
-        self.admit(key)?;
-        let mut value = Some(value);
-        let put = |_: Option<S::Ref<'_>>| value.take().map_or(Change::Keep, Change::Put);
-        Ok(self.write(key, put, guard).before)
-    }
-
-    fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
-        check_guard(&self.collector, guard);
-        if key.len() > MAX_KEY_LEN {
-            return None;
-        }
-        self.write(key, |_| Change::Remove, guard).before
-    }
-
-    #[inline]
-    fn compute<'g, G: Guard>(
+    #[inline(always)]
+    fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
         change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
-    ) -> Result<Computed<'g, S>, Refused> {
-        check_guard(&self.collector, guard);
-        self.admit(key)?;
-        Ok(self.write(key, change, guard))
+    ) -> Computed<'g, S> {
+        self.write(key, change, guard)
     }
 
-    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::Cursor<'g, G> {
-        check_guard(&self.collector, guard);
+    #[inline(always)]
+    fn position<'g, G: Guard>(&'g self, guard: &'g G) -> WormholeCursor<'g, S, G, W> {
         WormholeCursor::new(self, guard)
     }
 
-    fn remove_range<G: Guard>(
-        &self,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
-        mut each: impl FnMut(&[u8]),
-        guard: &G,
-    ) -> usize {
-        let mut removed = 0;
-        walk(&mut self.cursor(guard), bounds.0, bounds.1, Direction::Forward, |key, _| {
-            if self.remove(key, guard).is_some() {
-                removed += 1;
-                each(key);
-            }
-            ControlFlow::Continue(())
-        });
-        removed
-    }
-
-    fn len(&self) -> usize {
-        self.len.sum()
-    }
-
-    fn split_points<G: Guard>(&self, parts: usize, guard: &G) -> Vec<Vec<u8>> {
-        check_guard(&self.collector, guard);
-        self.separators(parts)
-    }
-
-    fn memory(&self) -> MemoryUsage {
-        let table = self.table_bytes();
-        MemoryUsage {
-            nodes: self.arena.live(Part::Nodes) + table,
-            keys: self.arena.live(Part::Keys),
-            unreclaimed: self.arena.live(Part::Retired),
-            reserved: self.arena.reserved() + table,
-        }
-    }
-}
-
-impl<S: Slot, const W: usize> Wormhole<S, W> {
-    fn table_bytes(&self) -> usize {
-        let _guard = self.collector.enter();
-        self.meta.table().bytes()
-    }
-
-    /// At most `parts - 1` keys, in order: anchors, evenly apart. The caller holds a guard.
     fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         let anchors: Vec<&[u8]> =
             std::iter::successors(self.first.next(), |leaf| leaf.next()).map(Leaf::anchor).collect();

@@ -19,7 +19,7 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 
 use super::tagged::Tagged;
-use crate::memory::{Arena, CACHE_LINE, Part, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
 
 /// Bytes of the value word.
 const VALUE: usize = size_of::<AtomicU64>();
@@ -54,7 +54,7 @@ impl Record {
             }
             std::ptr::copy_nonoverlapping(key.as_ptr(), block.as_ptr().add(start), key.len());
         }
-        Self(Tagged::new(tag, block.as_ptr().expose_provenance() as u64, kind))
+        Self(Tagged::new(tag, address_of(block), kind))
     }
 
     /// The record that `word` leads to; none if it is 0.
@@ -83,8 +83,8 @@ impl Record {
 
     #[inline(always)]
     fn block(self) -> NonNull<u8> {
-        // SAFETY: the address of a block is not null.
-        unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(self.0.address() as usize)) }
+        // SAFETY: the address is `new`'s.
+        unsafe { at_address(self.0.address()) }
     }
 
     #[inline(always)]

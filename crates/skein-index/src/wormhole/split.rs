@@ -39,9 +39,9 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         latch.sort(&mut ranks);
         let key = record.key();
         let cut = cut::<W>(latch.leaf(), &ranks, key);
-        let mut meta = self.meta.lock(&self.arena, guard);
+        let mut meta = self.meta.lock(&self.base.arena, guard);
         let next = latch.next();
-        let new = Leaf::new(&self.arena, Latch::<W>::NEW, cut.anchor);
+        let new = Leaf::new(&self.base.arena, Latch::<W>::NEW, cut.anchor);
         new.set_terminated(next.is_some_and(|next| next.anchor().starts_with(cut.anchor)));
         new.set_keyed(latch.is_keyed());
         let new_latch = Latch::<W>::of_new(new);

@@ -22,7 +22,7 @@ use super::item::Item;
 use super::leaf::Leaf;
 use super::tagged::Tagged;
 use crate::hash::{PrefixHash, State};
-use crate::memory::{CACHE_LINE, Words, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, Words, prefetch_read};
 
 /// Entries in a line.
 const LINE: usize = CACHE_LINE / size_of::<u64>();
@@ -102,6 +102,12 @@ pub(super) struct Place {
     pub(super) node: Node,
 }
 
+/// The lines of a table for about so many entries.
+fn lines_for(entries: usize) -> usize {
+    // Three eighths full: with half as much again it is at its limit.
+    (entries * 8 / 3).div_ceil(LINE).max(LINES_MIN)
+}
+
 /// A table.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -116,11 +122,10 @@ pub(super) struct Table {
 
 impl Table {
     /// An empty table for about `entries` of them.
-    pub(super) fn for_entries(entries: usize, hash: PrefixHash, huge: bool) -> Self {
-        // Three eighths full: with half as much again it is at its limit.
-        let lines = (entries * 8 / 3).div_ceil(LINE).max(LINES_MIN);
+    pub(super) fn for_entries(arena: &Arena, entries: usize, hash: PrefixHash, huge: bool) -> Self {
+        let lines = lines_for(entries);
         Self {
-            words: Words::new(lines * LINE, huge),
+            words: Words::new(arena, lines * LINE, huge),
             lines,
             hash,
             live: AtomicUsize::new(0),
@@ -138,7 +143,12 @@ impl Table {
 
     /// Bytes it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.words.bytes() + size_of::<Self>()
+        self.words.bytes()
+    }
+
+    /// From now on counts as unlinked, but maybe still seen by a reader.
+    pub(super) fn mark_retired(&self) {
+        self.words.mark_retired();
     }
 
     /// How many entries there are.

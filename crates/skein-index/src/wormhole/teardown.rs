@@ -1,25 +1,17 @@
 //! Dropping the index.
 
-use std::sync::Arc;
-
-use skein_sync::reclaim::Collector;
-
 use super::Wormhole;
 use crate::memory::Part;
 use crate::slot::Slot;
 
 impl<S: Slot, const W: usize> Drop for Wormhole<S, W> {
     fn drop(&mut self) {
-        let alone = if S::OWNS { None } else { Arc::get_mut(&mut self.collector) };
-        if let Some(collector) = alone {
-            // The collector is ours alone, and the borrow says that nobody holds a guard: what was retired is
-            // freed with the old collector, and then all memory can go at once.
-            *collector = Collector::new();
+        if self.base.goes_at_once::<S>() {
             // SAFETY: the index is borrowed mutably; the table is the only thing outside the arena, whose objects are in use
             // no more.
             unsafe {
                 self.meta.free();
-                self.arena.clone().discard();
+                self.base.arena.clone().discard();
             }
             return;
         }

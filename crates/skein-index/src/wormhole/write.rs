@@ -72,14 +72,14 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 true
             }
             (Change::Put(value), None) => {
-                let record = Record::new(&self.arena, tag, key, value.into_word());
+                let record = Record::new(&self.base.arena, tag, key, value.into_word());
                 self.add(latch, record, search.collisions, guard);
-                self.len.add(guard.thread_id(), 1);
+                self.base.len.add(guard.thread_id(), 1);
                 true
             }
             (Change::Remove, Some(held)) => {
                 self.take_out(latch, held, guard);
-                self.len.add(guard.thread_id(), -1);
+                self.base.len.add(guard.thread_id(), -1);
                 true
             }
             (Change::Remove, None) | (Change::Keep, _) => false,

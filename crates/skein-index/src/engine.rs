@@ -1,0 +1,206 @@
+//! What an index does itself, and the rest of the contract once for all of them.
+//!
+//! ```text
+//!   OrderedIndex      guards checked, limits and budget, words turned into values, remove_range, memory by part
+//!        │ for every
+//!   Engine            find words, change a key, stand on keys, cut into parts          one impl per index
+//!        │ has a
+//!   Base              collector, arena, count of keys, budget
+//! ```
+//!
+//! A new index embeds a [`Base`] and implements [`Engine`]. Everything is generic and inlined, so the layer costs nothing.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use skein_sync::reclaim::{Collector, Guard, check_guard};
+
+use crate::counter::Counter;
+use crate::index::{Change, Computed, Cursor, MAX_KEY_LEN, MemoryUsage, OrderedIndex, Refused};
+use crate::memory::{Arena, Part};
+use crate::slot::Slot;
+use crate::walk::{Direction, walk};
+
+/// What every index has.
+#[derive(Debug)]
+pub struct Base {
+    pub(crate) collector: Arc<Collector>,
+    pub(crate) arena: Arena,
+    /// How many keys there are; the engine counts.
+    pub(crate) len: Counter,
+    /// Bytes; writes are refused from there on.
+    pub(crate) budget: usize,
+}
+
+impl Base {
+    /// Without keys and without a budget; memory lies on huge pages if `huge`.
+    pub(crate) fn new(collector: Arc<Collector>, huge: bool) -> Self {
+        let arena = if huge { Arena::new() } else { Arena::on_small_pages() };
+        Self { collector, arena, len: Counter::new(), budget: usize::MAX }
+    }
+
+    /// Checks what a write needs before anything changes.
+    #[inline]
+    fn admit(&self, key: &[u8]) -> Result<(), Refused> {
+        if key.len() > MAX_KEY_LEN {
+            return Err(Refused::KeyTooLong { len: key.len(), limit: MAX_KEY_LEN });
+        }
+        if self.budget != usize::MAX {
+            let used = self.arena.taken();
+            if used >= self.budget {
+                return Err(Refused::OverBudget { used, budget: self.budget });
+            }
+        }
+        Ok(())
+    }
+
+    /// The first step of an index's drop: whether all its memory can go at once, because values of `S` need no drop of their own and
+    /// nobody shares the collector. If so, what was retired has been freed, and [`Arena::discard`] is left to do.
+    pub(crate) fn goes_at_once<S: Slot>(&mut self) -> bool {
+        if S::OWNS {
+            return false;
+        }
+        let Some(collector) = Arc::get_mut(&mut self.collector) else { return false };
+        // The collector is ours alone, and the borrow says that nobody holds a guard: what was retired is freed with the old one.
+        *collector = Collector::new();
+        true
+    }
+}
+
+/// The core of an index. Guards are of its own collector: its callers here have checked that.
+pub trait Engine<S: Slot>: Send + Sync {
+    /// What is to be its cursor.
+    type Position<'g, G: Guard + 'g>: Cursor<'g, S>
+    where
+        Self: 'g;
+
+    /// What it has in common with others.
+    fn base(&self) -> &Base;
+
+    /// The word of `key`'s value; none for keys that are too long. The caller holds a guard.
+    fn lookup(&self, key: &[u8]) -> Option<u64>;
+
+    /// The same for many keys, whose reads overlap: `found` is called once per key with its position in `keys`, in any order.
+    fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>));
+
+    /// Does what `change` decides about `key`, which is not too long. What goes is retired, and the count of keys is kept.
+    fn write<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Computed<'g, S>;
+
+    /// A cursor, before the first key.
+    fn position<'g, G: Guard>(&'g self, guard: &'g G) -> Self::Position<'g, G>;
+
+    /// Keys that cut the index into about so many parts of similar size, in order. The caller holds a guard.
+    fn separators(&self, parts: usize) -> Vec<Vec<u8>>;
+}
+
+impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
+    type Cursor<'g, G: Guard + 'g>
+        = E::Position<'g, G>
+    where
+        Self: 'g;
+
+    fn collector(&self) -> &Collector {
+        &self.base().collector
+    }
+
+    #[inline]
+    fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        check_guard(self.collector(), guard);
+        // SAFETY: the word was in the index, and is retired, if at all, under this guard or a later one.
+        self.lookup(key).map(|word| unsafe { S::borrow(word) })
+    }
+
+    #[inline]
+    fn get_many<'g, G: Guard>(
+        &'g self,
+        keys: &[&[u8]],
+        guard: &'g G,
+        mut found: impl FnMut(usize, Option<S::Ref<'g>>),
+    ) {
+        check_guard(self.collector(), guard);
+        // SAFETY: as for `get`.
+        self.lookup_many(keys, |index, word| found(index, word.map(|word| unsafe { S::borrow(word) })));
+    }
+
+    #[inline]
+    fn insert<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        value: S,
+        guard: &'g G,
+    ) -> Result<Option<S::Ref<'g>>, Refused> {
+        check_guard(self.collector(), guard);
+        self.base().admit(key)?;
+        let mut value = Some(value);
+        let put = |_: Option<S::Ref<'_>>| value.take().map_or(Change::Keep, Change::Put);
+        Ok(self.write(key, put, guard).before)
+    }
+
+    #[inline]
+    fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        check_guard(self.collector(), guard);
+        if key.len() > MAX_KEY_LEN {
+            return None;
+        }
+        self.write(key, |_| Change::Remove, guard).before
+    }
+
+    #[inline]
+    fn compute<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Result<Computed<'g, S>, Refused> {
+        check_guard(self.collector(), guard);
+        self.base().admit(key)?;
+        Ok(self.write(key, change, guard))
+    }
+
+    #[inline]
+    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::Cursor<'g, G> {
+        check_guard(self.collector(), guard);
+        self.position(guard)
+    }
+
+    fn remove_range<G: Guard>(
+        &self,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        mut each: impl FnMut(&[u8]),
+        guard: &G,
+    ) -> usize {
+        let mut removed = 0;
+        walk(&mut self.cursor(guard), bounds.0, bounds.1, Direction::Forward, |key, _| {
+            if self.remove(key, guard).is_some() {
+                removed += 1;
+                each(key);
+            }
+            ControlFlow::Continue(())
+        });
+        removed
+    }
+
+    fn len(&self) -> usize {
+        self.base().len.sum()
+    }
+
+    fn split_points<G: Guard>(&self, parts: usize, guard: &G) -> Vec<Vec<u8>> {
+        check_guard(self.collector(), guard);
+        self.separators(parts)
+    }
+
+    fn memory(&self) -> MemoryUsage {
+        let arena = &self.base().arena;
+        MemoryUsage {
+            nodes: arena.live(Part::Nodes),
+            keys: arena.live(Part::Keys),
+            unreclaimed: arena.live(Part::Retired),
+            reserved: arena.reserved(),
+        }
+    }
+}
