@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::findings::{Findings, Place};
+use super::findings::{Findings, Judgement, Place};
 use super::progress::Progress;
 use super::scratch::Scratch;
 use super::{Experiment, Plan};
@@ -133,7 +133,7 @@ pub fn run(
     bench.set("took", format!("{:.0} s", took.as_secs_f64()));
     let judgement = match &done {
         Ok(()) => (experiment.judge)(&bench.findings),
-        Err(error) => super::Judgement::untested(format!("the run ended early: {error}")),
+        Err(error) => Judgement::untested(format!("the run ended early: {error}")),
     };
     let run = Run {
         schema: SCHEMA,
@@ -157,7 +157,9 @@ pub fn run(
     for text in bench.findings.notes {
         sink.write(&Line::Note(Note { run: name.clone(), text }))?;
     }
-    sink.write(&Line::Verdict(Verdict { run: name, answer: judgement.answer, why: judgement.why }))?;
+    for Judgement { answer, why, .. } in judgement.each() {
+        sink.write(&Line::Verdict(Verdict { run: name.clone(), answer, why }))?;
+    }
     done.map(|()| run)
 }
 

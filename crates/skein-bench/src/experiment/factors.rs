@@ -2,7 +2,7 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Inserts, over_key_sets};
+use super::grid::{self, Grid, Inserts, Weigh, over_key_sets};
 use super::loops::{Loop, reads};
 use super::partakers::{OURS, Partakers};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
@@ -30,7 +30,7 @@ fn grid(plan: &Plan) -> Grid<'static> {
         loops: &[GET],
         operations: count.clamp(1_000, 2_000_000),
         inserts: Inserts::Timed,
-        memory: false,
+        memory: Weigh::No,
         takes: Partakers::Steps(OURS),
         beside: None,
     }

@@ -24,6 +24,8 @@ pub struct Judgement {
     pub answer: Answer,
     /// The figures.
     pub why: String,
+    /// What else is judged, each with an answer of its own.
+    pub further: Vec<Judgement>,
 }
 
 /// A figure's place.
@@ -124,14 +126,18 @@ impl Findings {
 }
 
 impl Judgement {
+    fn with(answer: Answer, why: String) -> Self {
+        Self { answer, why, further: Vec::new() }
+    }
+
     /// The claim cannot be tested, because of this.
     pub fn untested(why: impl Into<String>) -> Self {
-        Self { answer: Answer::CannotBeTested, why: why.into() }
+        Self::with(Answer::CannotBeTested, why.into())
     }
 
     /// Whether it holds, and why.
     pub fn of(holds: bool, why: impl Into<String>) -> Self {
-        Self { answer: if holds { Answer::Holds } else { Answer::DoesNotHold }, why: why.into() }
+        Self::with(if holds { Answer::Holds } else { Answer::DoesNotHold }, why.into())
     }
 
     /// Whether every ratio is at least `least`; untested if there is none.
@@ -147,15 +153,30 @@ impl Judgement {
 
     /// Both together: what is untested counts less than what does not hold.
     #[must_use]
-    #[expect(clippy::needless_pass_by_value, reason = "two become one")]
-    pub fn and(self, other: Self) -> Self {
+    pub fn and(mut self, other: Self) -> Self {
         let rank = |answer| match answer {
             Answer::Holds => 0,
             Answer::CannotBeTested => 1,
             Answer::DoesNotHold => 2,
         };
         let answer = if rank(self.answer) >= rank(other.answer) { self.answer } else { other.answer };
-        Self { answer, why: format!("{}; {}", self.why, other.why) }
+        self.further.extend(other.further);
+        Self { answer, why: format!("{}; {}", self.why, other.why), further: self.further }
+    }
+
+    /// Both, each with an answer of its own.
+    #[must_use]
+    pub fn beside(mut self, other: Self) -> Self {
+        self.further.push(other);
+        self
+    }
+
+    /// All that have an answer of their own.
+    pub fn each(self) -> Vec<Self> {
+        let Self { answer, why, further } = self;
+        let mut all = vec![Self::with(answer, why)];
+        all.extend(further.into_iter().flat_map(Self::each));
+        all
     }
 }
 
@@ -189,5 +210,12 @@ mod tests {
         assert_eq!(Judgement::at_least(0.5, "a / b", &[]).answer, Answer::CannotBeTested);
         let both = Judgement::of(true, "p").and(Judgement::untested("q"));
         assert_eq!((both.answer, &*both.why), (Answer::CannotBeTested, "p; q"));
+    }
+
+    #[test]
+    fn what_stands_beside_keeps_its_answer() {
+        let (p, q, r) = (Judgement::of(true, "p"), Judgement::of(false, "q"), Judgement::of(true, "r"));
+        let all = p.and(r.clone().beside(q.clone())).beside(r.clone()).each();
+        assert_eq!(all, [Judgement::of(true, "p; r"), q, r]);
     }
 }

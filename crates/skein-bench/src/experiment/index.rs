@@ -2,7 +2,7 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Inserts, Point, over_key_sets};
+use super::grid::{self, Grid, Inserts, Point, Weigh, over_key_sets};
 use super::loops::{Counts, Loop, changes, reads, scans};
 use super::partakers::{OURS, Partakers};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
@@ -63,7 +63,7 @@ fn lookups_grid(plan: &Plan) -> Grid<'static> {
         loops: &LOOKUPS,
         operations: operations(plan),
         inserts: Inserts::Timed,
-        memory: true,
+        memory: Weigh::Whole,
         takes: Partakers::All,
         beside: None,
     }
@@ -125,7 +125,7 @@ fn scans_grid(plan: &Plan) -> Grid<'static> {
         loops: &SCANS,
         operations: operations(plan),
         inserts: Inserts::Untimed,
-        memory: false,
+        memory: Weigh::No,
         takes: Partakers::Ordered,
         beside: None,
     }
@@ -181,7 +181,7 @@ fn ycsb_grid(plan: &Plan) -> Grid<'static> {
         loops: &YCSB,
         operations: operations(plan),
         inserts: Inserts::Timed,
-        memory: false,
+        memory: Weigh::No,
         takes: Partakers::All,
         beside: None,
     }
@@ -225,7 +225,7 @@ fn mixes_grid(plan: &Plan) -> Grid<'static> {
         loops: &MIXES,
         operations: operations(plan),
         inserts: Inserts::Timed,
-        memory: false,
+        memory: Weigh::No,
         takes: Partakers::All,
         beside: None,
     }
@@ -262,7 +262,7 @@ fn growth_grid(plan: &Plan) -> Grid<'static> {
         loops: &LOOKUPS[2..4],
         operations: operations(plan).min(1_000_000),
         inserts: Inserts::Timed,
-        memory: true,
+        memory: Weigh::Whole,
         takes: Partakers::All,
         beside: None,
     }

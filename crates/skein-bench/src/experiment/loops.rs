@@ -26,6 +26,10 @@ pub struct Loop {
 /// What the threads of a loop do.
 #[derive(Debug)]
 pub struct Prepared {
+    /// The name of the loop's measure.
+    pub measure: &'static str,
+    /// From one operation to the next.
+    pub style: Style,
     /// Reads before the clock starts, a script for each thread.
     pub warm_up: Vec<Script>,
     /// What is timed.
@@ -96,7 +100,7 @@ impl Loop {
         let script = |thread| (self.script)(asked, operations / of, seed, Share { thread, of });
         let scripts: Vec<Script> = (0..of).map(script).collect();
         let warm_up = scripts.iter().map(|script| script.warm_up(asked.keys().len())).collect();
-        Prepared { warm_up, scripts }
+        Prepared { measure: self.measure, style: self.style, warm_up, scripts }
     }
 
     /// The same, from starts of which some are no keys.

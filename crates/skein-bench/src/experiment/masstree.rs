@@ -2,7 +2,7 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Inserts, Point};
+use super::grid::{self, Grid, Inserts, Point, Weigh};
 use super::loops::{Loop, reads};
 use super::partakers::{OURS, Partakers};
 use super::{EXPERIMENTS, Experiment, Judgement, Plan};
@@ -32,7 +32,7 @@ fn fig9_grid(plan: &Plan) -> Grid<'static> {
         loops: &[GET],
         operations: count.clamp(1_000, 2_000_000),
         inserts: Inserts::Untimed,
-        memory: false,
+        memory: Weigh::No,
         takes: Partakers::Ordered,
         beside: None,
     }
@@ -71,7 +71,7 @@ fn flexibility_grid(plan: &Plan) -> Grid<'static> {
         loops: &[GET],
         operations: count.clamp(1_000, 2_000_000),
         inserts: Inserts::Timed,
-        memory: false,
+        memory: Weigh::No,
         takes: Partakers::All,
         beside: None,
     }

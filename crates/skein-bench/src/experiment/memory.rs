@@ -4,9 +4,9 @@
 use linkme::distributed_slice;
 
 use super::grid::{self, Point, over_key_sets};
-use super::partakers::{OURS, Partakers};
+use super::partakers::{OURS, Partakers, WORMHOLE};
 use super::resident::in_own_process;
-use super::weigh::{Scales, per_key, weigh_index};
+use super::weigh::{Scales, per_key, weigh_index, weigh_parts};
 use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::Result;
 use crate::keyset::{self, Keys};
@@ -16,7 +16,6 @@ use crate::rival::index::Entry;
 const SETS: [&str; 3] = ["rand-8", "az1", "url"];
 /// The paper's baseline beside the indexes.
 const PAYLOAD: &str = "keys and values alone";
-const PARTS: &str = "memory by part";
 const RESIDENT: &str = "resident size";
 const PEAK: &str = "resident size, at its peak";
 const GROWING: &str = "memory beside keys and values, as keys are added";
@@ -25,6 +24,8 @@ const DOUBLING: &str = "memory in all, over one doubling";
 const STRETCHES: usize = 8;
 /// With fewer keys, what a process has anyhow is no small part of it.
 const ENOUGH: f64 = 50_000.0;
+/// Up to so many times the size of another, one is comparable.
+const COMPARABLE: f64 = 1.25;
 /// Up to this many bytes of key and value a key is very short: the paper's has 8.
 const SHORT: f64 = 16.0;
 
@@ -46,7 +47,7 @@ static MEMORY: Experiment = Experiment {
     rank: 5,
     title: "what indexes hold: by part, resident with huge pages off, and between two doublings",
     source: "Wormhole (EuroSys 2019), figure 16; the Cuckoo Trie (SOSP 2021), figure 11",
-    claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree",
+    claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree. In most cases Wormhole's is comparable to those of a B-tree and a skip list: at most 1.25 times, here",
     memory,
     steps: |plan| (points(plan).len() * plan.rounds + 1) * Partakers::All.count(),
     run,
@@ -83,11 +84,9 @@ fn payload(keys: &Keys) -> f64 {
 
 /// One round of a contender: by the allocators, by its own word, and by the system's.
 fn weigh(bench: &mut Bench, at: Option<&At>, set: &str, keys: &Keys, entry: &Entry) -> Result<()> {
-    let parts = weigh_index(bench, at, keys, entry)?.parts();
-    for (part, bytes) in parts {
-        let at = At::name("part", &format!("{set}: {part}"));
-        bench.add(per_key(PARTS), entry.name, Some(&at), bytes)?;
-    }
+    let mut scales = weigh_index(bench, at, keys, entry)?;
+    weigh_parts(bench, set, entry, &mut scales)?;
+    drop(scales);
     let added = in_own_process(entry, keys)?;
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     let each = |bytes: u64| bytes as f64 / keys.len() as f64;
@@ -156,6 +155,21 @@ fn judge(findings: &Findings) -> Judgement {
     judged
         .reduce(Judgement::and)
         .unwrap_or_else(|| Judgement::untested("ours and btreemap were not both measured"))
+        .beside(comparable(findings, "btreemap"))
+        .beside(comparable(findings, "crossbeam-skiplist"))
+}
+
+/// Whether Wormhole's size is comparable to that of another on most key sets.
+fn comparable(findings: &Findings, other: &str) -> Judgement {
+    let ratios = findings.ratios(RESIDENT, WORMHOLE, other);
+    let what = format!("{RESIDENT}, Wormhole / {other}");
+    if ratios.is_empty() {
+        return Judgement::untested(format!("{what}: not measured"));
+    }
+    let near = ratios.iter().filter(|(_, ratio)| *ratio <= COMPARABLE).count();
+    let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
+    let claimed = format!("at most {COMPARABLE} on most is claimed");
+    Judgement::of(2 * near > ratios.len(), format!("{what}: {} ({claimed})", figures.join(", ")))
 }
 
 #[cfg(test)]
@@ -198,6 +212,26 @@ mod tests {
         assert_eq!(answer(1e3, [33.0, 200.0]), Answer::CannotBeTested);
         let none = Findings { cells: found(1e6, [1.0, 1.0]).cells.split_off(6), ..Findings::default() };
         assert_eq!(judge(&none).answer, Answer::CannotBeTested);
+    }
+
+    #[test]
+    fn wormhole_is_judged_on_most_sets_beside_each_other() {
+        let judged = |sizes: [f64; 3]| {
+            let mut findings = found(1e6, [33.0, 200.0]);
+            for ((set, theirs), ours) in
+                [("rand-8", 40.0), ("url", 100.0), ("az1", 80.0)].into_iter().zip(sizes)
+            {
+                let at = At::name("key set", set);
+                findings.add(per_key(RESIDENT), WORMHOLE, Some(&at), ours);
+                findings.add(per_key(RESIDENT), "btreemap", Some(&at), theirs);
+            }
+            judge(&findings).each()
+        };
+        let most = judged([48.0, 120.0, 160.0]);
+        assert_eq!((most.len(), most[1].answer), (3, Answer::Holds), "{most:?}");
+        assert!(most[1].why.contains("rand-8: 1.20, url: 1.20, az1: 2.00"), "{most:?}");
+        assert_eq!(judged([48.0, 130.0, 160.0])[1].answer, Answer::DoesNotHold);
+        assert_eq!(most[2].answer, Answer::CannotBeTested, "there is no skip list");
     }
 
     #[test]

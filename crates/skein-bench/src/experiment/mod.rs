@@ -26,6 +26,7 @@ mod partakers;
 mod plan;
 mod progress;
 mod resident;
+mod scaling;
 mod scratch;
 mod self_test;
 mod server;

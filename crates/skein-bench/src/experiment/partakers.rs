@@ -8,11 +8,7 @@ use super::loops::Loop;
 use crate::keyset::KeySet;
 use crate::rival::index::{self, Can, Entry, Role};
 
-/// Our Masstree, the index that most claims are about.
-pub const OURS: &str = "skein-masstree";
-
-/// Our Wormhole.
-pub const WORMHOLE: &str = "skein-wormhole";
+pub use crate::rival::index::{MASSTREE as OURS, WORMHOLE};
 
 /// Whom an experiment compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +23,8 @@ pub enum Partakers {
     Steps(&'static str),
     /// Ours, and the same under another name.
     Twins,
+    /// Those of these names, steps among them.
+    Named(&'static [&'static str]),
 }
 
 impl Partakers {
@@ -35,6 +33,7 @@ impl Partakers {
         match self {
             Self::Steps(whole) => entry.role == Role::Step(whole) || entry.name == whole,
             Self::Twins => entry.role == Role::Twin || entry.name == OURS,
+            Self::Named(names) => names.contains(&entry.name),
             _ => entry.role == Role::Contender,
         }
     }

@@ -6,7 +6,7 @@
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Inserts, over_key_sets};
+use super::grid::{self, Grid, Inserts, Weigh, over_key_sets};
 use super::loops::{Loop, reads, scans};
 use super::masstree::GET;
 use super::partakers::{OURS, Partakers};
@@ -41,7 +41,7 @@ fn grid(plan: &Plan) -> Grid<'static> {
         loops: &LOOPS,
         operations: count.clamp(1_000, 2_000_000),
         inserts: Inserts::Timed,
-        memory: true,
+        memory: Weigh::Whole,
         takes: Partakers::Twins,
         beside: None,
     }

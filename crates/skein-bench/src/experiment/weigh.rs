@@ -11,6 +11,8 @@ use crate::{Error, Result};
 
 /// The measures of a filled index.
 pub const BESIDE: &str = "memory beside keys and values";
+/// What each part of it holds.
+pub const PARTS: &str = "memory by part";
 /// With keys and values.
 pub const IN_ALL: &str = "memory in all";
 
@@ -64,15 +66,18 @@ impl Scales {
     }
 
     /// Bytes per key of each part, for an index that says what it holds; its parts add up to all.
+    ///
+    /// # Errors
+    /// If the index finds itself damaged.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    pub fn parts(&self) -> Vec<(&'static str, f64)> {
-        let own = self.index.own_bytes();
+    pub fn parts(&mut self) -> Result<Vec<(&'static str, f64)>> {
+        let own = self.index.parts().map_err(Error::Failed)?;
         if own.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let all = own.into_iter().map(|(part, bytes)| (part, bytes as f64));
         let all = all.chain([("other allocations", self.allocated as f64)]);
-        all.map(|(part, bytes)| (part, bytes / self.keys as f64)).collect()
+        Ok(all.map(|(part, bytes)| (part, bytes / self.keys as f64)).collect())
     }
 }
 
@@ -89,6 +94,22 @@ pub fn weigh_index(bench: &mut Bench, at: Option<&At>, keys: &Keys, entry: &Entr
     bench.add(per_key(BESIDE), entry.name, at, scales.beside())?;
     bench.add(per_key(IN_ALL), entry.name, at, scales.in_all())?;
     Ok(scales)
+}
+
+/// Notes what each part of a weighed index holds, of those that tell: per key, on the keys of this set.
+///
+/// # Errors
+/// If the index finds itself damaged, or a figure is none.
+pub fn weigh_parts(bench: &mut Bench, set: &str, entry: &Entry, scales: &mut Scales) -> Result<()> {
+    for (part, bytes) in scales.parts()? {
+        bench.add(per_key(PARTS), entry.name, Some(&part_of(set, part)), bytes)?;
+    }
+    Ok(())
+}
+
+/// Where a part stands.
+pub fn part_of(set: &str, part: &str) -> At {
+    At::name("part", &format!("{set}: {part}"))
 }
 
 /// Notes how many bytes an index has.
@@ -111,11 +132,10 @@ mod tests {
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
     fn the_parts_of_our_indexes_add_up() {
         let set = keyset::make("url", 2_000, 0, 1).expect("a good name");
-        let own = index::all().into_iter().filter(|entry| !entry.rival() && entry.name.starts_with("skein-"));
-        for entry in own {
+        for entry in index::all().into_iter().filter(|entry| entry.ours()) {
             let mut scales = Scales::new(entry, set.keys.len());
             scales.fill(&set.keys);
-            let parts = scales.parts();
+            let parts = scales.parts().expect("a sound index");
             assert!(parts.len() > 1, "{} does not say what it holds", entry.name);
             let sum: f64 = parts.iter().map(|(_, bytes)| bytes).sum();
             assert!((sum - scales.in_all()).abs() < 1e-6, "{}: {parts:?}", entry.name);

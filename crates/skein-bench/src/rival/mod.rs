@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `index/` | ordered (and, as the bound, unordered) maps in memory | [`crate::workload`] |
 //! | `store/` | embedded stores, which keep rows on disk | the experiment `store` |
-//! | `server/` | servers, started on loopback | the experiments `server` and `masstree-fig13` |
+//! | `server/` | servers, started on loopback | the experiments `server`, `masstree-fig13` and `wormhole-fig12` |
 //!
 //! A contender is one file and one line in its folder's `mod.rs`; the file registers itself. Everything of others that would be
 //! compiled or linked is behind the feature `rivals`; what then is not installed is named as left out, with the package that has it.

@@ -6,20 +6,46 @@ use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
+use skeindb::IndexKind;
 
 use crate::common::{assert_refused, run, skein, stdout_of};
 
 /// Runs experiments with a thousand keys; results go to `folder`.
-fn tiny(folder: &Path, names: &[&str], options: &[&str]) -> Output {
+pub fn tiny(folder: &Path, names: &[&str], options: &[&str]) -> Output {
     let out = folder.join("results.jsonl");
     let out = out.to_str().expect("temporary paths are text");
     let fixed = ["--count", "1000", "--rounds", "2", "--no-probe", "--out", out];
     run(["bench", "run"].iter().chain(names).chain(&fixed).chain(options))
 }
 
-fn results(folder: &Path) -> Vec<Value> {
+pub fn results(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("results.jsonl")).expect("a run has written them");
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON object per line")).collect()
+}
+
+/// Our indexes, by their names in reports.
+pub fn own_indexes() -> Vec<String> {
+    IndexKind::ALL.map(|kind| format!("skein-{kind}")).into()
+}
+
+/// That each of these has a run with figures and verdicts.
+pub fn assert_ran(lines: &[Value], names: &[&str]) {
+    let of_kind = |kind: &'static str| lines.iter().filter(move |line| line["kind"] == kind);
+    assert_eq!(of_kind("run").count(), names.len());
+    for name in names {
+        let run = of_kind("run").find(|run| run["experiment"] == *name).expect("each has a run");
+        for kind in ["cell", "verdict"] {
+            let count = of_kind(kind).filter(|line| line["run"] == run["run"]).count();
+            assert!(count > 0, "{name} has no {kind}");
+        }
+    }
+    for cell in of_kind("cell") {
+        let rounds = cell["rounds"].as_array().expect("a list");
+        assert!(
+            !rounds.is_empty() && rounds.iter().all(|figure| figure.as_f64().is_some_and(f64::is_finite)),
+            "{cell}"
+        );
+    }
 }
 
 #[test]
@@ -44,22 +70,9 @@ fn every_experiment_on_indexes_runs_and_says_what_it_found() {
     let output = tiny(folder.path(), &names, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
-    let lines = results(folder.path());
-    let of_kind = |kind: &'static str| lines.iter().filter(move |line| line["kind"] == kind);
-    assert_eq!(of_kind("run").count(), names.len());
-    assert_eq!(of_kind("verdict").count(), names.len());
+    assert_ran(&results(folder.path()), &names);
     for name in names {
         assert!(table.contains(name), "{name} is not in the table");
-        let run = of_kind("run").find(|run| run["experiment"] == name).expect("each has a run");
-        let cells = of_kind("cell").filter(|cell| cell["run"] == run["run"]).count();
-        assert!(cells > 0, "{name} has no figures");
-    }
-    for cell in of_kind("cell") {
-        let rounds = cell["rounds"].as_array().expect("a list");
-        assert!(
-            !rounds.is_empty() && rounds.iter().all(|figure| figure.as_f64().is_some_and(f64::is_finite)),
-            "{cell}"
-        );
     }
 }
 
@@ -83,7 +96,8 @@ fn memory_is_what_the_allocators_say_and_the_system_sees() {
         .chain([out.to_str().expect("temporary paths are text")]));
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = results(folder.path());
-    for contender in ["skein-masstree", "btreemap"] {
+    let contenders: Vec<_> = own_indexes().into_iter().chain(["btreemap".to_owned()]).collect();
+    for contender in &contenders {
         let live = median(&lines, "memory in all", contender, Some("rand-8"));
         let beside = median(&lines, "memory beside keys and values", contender, Some("rand-8"));
         let resident = median(&lines, "resident size", contender, Some("rand-8"));
@@ -99,9 +113,10 @@ fn memory_is_what_the_allocators_say_and_the_system_sees() {
         let most = median(&lines, "memory in all, over one doubling", contender, Some("most"));
         assert!(0.0 < least && least <= live && live <= most, "{contender}: {least} to {most}");
     }
-    for contender in ["skein-masstree", "skein-wormhole"] {
-        let parts =
-            lines.iter().filter(|cell| cell["measure"] == "memory by part" && cell["contender"] == contender);
+    for contender in &own_indexes() {
+        let parts = lines
+            .iter()
+            .filter(|cell| cell["measure"] == "memory by part" && cell["contender"] == *contender);
         let sum: f64 = parts.map(|cell| cell["rounds"][0].as_f64().expect("a figure")).sum();
         let live = median(&lines, "memory in all", contender, Some("rand-8"));
         assert!((sum - live).abs() < 1e-6, "{contender}: the parts have {sum}, all has {live}");
@@ -129,14 +144,16 @@ fn who_is_left_out_of_a_loop_is_noted_and_threads_stand_beside_processes() {
     if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
         return;
     }
-    for measure in ["insert", "get"] {
+    for (measure, index) in
+        ["insert", "get"].into_iter().flat_map(|it| own_indexes().into_iter().map(move |index| (it, index)))
+    {
         let of = |contender: &str| {
             let cell = lines.iter().find(|line| {
                 line["measure"] == measure && line["contender"] == contender && line["at"]["label"] == "2"
             });
             cell.unwrap_or_else(|| panic!("{contender} has no {measure} of two"))["unit"].clone()
         };
-        assert_eq!(of("skein-masstree, processes"), of("skein-masstree"));
+        assert_eq!(of(&format!("{index}, processes")), of(&index));
     }
 }
 

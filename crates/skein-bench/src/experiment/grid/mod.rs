@@ -18,7 +18,7 @@ use super::fit;
 use super::latency;
 use super::loops::{Counts, Loop, Prepared};
 use super::partakers::{Partakers, note_left_out, why_not};
-use super::weigh::{footprint, weigh_index};
+use super::weigh::{footprint, weigh_index, weigh_parts};
 use crate::keyset::{self, KeySet};
 use crate::result::{At, Better};
 use crate::rival::index::{self, Entry, Running};
@@ -51,8 +51,8 @@ pub struct Grid<'a> {
     pub operations: usize,
     /// How the keys are inserted.
     pub inserts: Inserts,
-    /// Whether memory is.
-    pub memory: bool,
+    /// Whether the indexes are weighed.
+    pub memory: Weigh,
     /// Who takes part.
     pub takes: Partakers,
     /// What else is measured in each round, after all contenders.
@@ -68,6 +68,17 @@ pub enum Inserts {
     Timed,
     /// By so many threads, each its share; their rate per thread is the measure. Only contenders that take threads may take part.
     Together(usize),
+}
+
+/// Whether the indexes of a grid are weighed, each once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weigh {
+    /// They are not; those that know how much they hold say it.
+    No,
+    /// As a whole.
+    Whole,
+    /// By part too, those that tell.
+    ByPart,
 }
 
 /// What is measured beside the contenders at a point, with the threads' scripts of each loop.
@@ -152,18 +163,24 @@ fn measure_point(
     for round in 0..bench.plan.rounds {
         for entry in entries {
             bench.step(&format!("{}: round {}, {}", set.name, round + 1, entry.name));
-            if round == 0 && grid.memory {
-                let weighed = weigh_index(bench, point.at.as_ref(), &set.keys, entry)?.bytes();
-                footprint(bench, point.at.as_ref(), entry, weighed)?;
+            if round == 0 && grid.memory != Weigh::No {
+                weigh(bench, grid.memory, point, set, entry)?;
             }
             let turn = Turn { grid, at: point.at.as_ref(), set, entry };
-            turn.measure(bench, &prepared, round == 0 && !grid.memory)?;
+            turn.measure(bench, &prepared, round == 0 && grid.memory == Weigh::No)?;
         }
         if let Some(beside) = grid.beside {
             beside(bench, point, set, &prepared)?;
         }
     }
     Ok(())
+}
+
+/// Weighs one contender at one point.
+fn weigh(bench: &mut Bench, how: Weigh, point: &Point, set: &KeySet, entry: &Entry) -> Result<()> {
+    let mut scales = weigh_index(bench, point.at.as_ref(), &set.keys, entry)?;
+    footprint(bench, point.at.as_ref(), entry, scales.bytes())?;
+    if how == Weigh::ByPart { weigh_parts(bench, &set.name, entry, &mut scales) } else { Ok(()) }
 }
 
 /// One contender's turn at one point.
@@ -186,7 +203,7 @@ impl Turn<'_> {
             Inserts::Together(_) => Some(PER_THREAD),
         };
         if let Some(unit) = unit {
-            let place = Place { measure: "insert", unit, better: Better::More };
+            let place = Place { measure: INSERT, unit, better: Better::More };
             bench.add(place, self.entry.name, self.at, rate)?;
         }
         let mut spoilt = false;
@@ -275,6 +292,9 @@ fn record(
     }
     Ok(())
 }
+
+/// The measure of filling an index.
+pub const INSERT: &str = "insert";
 
 /// What is counted where the number of threads is the question.
 pub const PER_THREAD: &str = "Mops/s per thread";

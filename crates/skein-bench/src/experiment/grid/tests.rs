@@ -48,7 +48,7 @@ fn lookups(bench: &mut Bench) -> Result<()> {
         loops: &loops,
         operations: 500,
         inserts: Inserts::Timed,
-        memory: false,
+        memory: Weigh::No,
         takes: Partakers::All,
         beside: None,
     };

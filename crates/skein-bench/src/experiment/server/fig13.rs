@@ -6,7 +6,7 @@
 use linkme::distributed_slice;
 
 use super::table::{Order, Shape, Table};
-use super::target::{self, Target, Wanted, measure};
+use super::target::{self, MANY_CONNECTIONS, Target, Wanted, measure};
 use super::{cpu, rate};
 use crate::Result;
 use crate::experiment::findings::Place;
@@ -14,7 +14,7 @@ use crate::experiment::setting::{PIPELINE, REQUESTS};
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::keyset::{self, KeySet};
 use crate::result::At;
-use crate::rival::server::{COLUMNS, OURS};
+use crate::rival::server::{COLUMNS, Can, OURS};
 use crate::workload::requests::{Ask, Asking, MYCSB, uniform};
 
 /// Requests in a pipeline: a batch.
@@ -87,6 +87,18 @@ fn run(bench: &mut Bench) -> Result<()> {
     run_mycsb(bench, &set(bench, &mycsb)?)
 }
 
+/// Servers that can do that, with their logs.
+fn wanted(takes: fn(Can) -> bool, set: &KeySet) -> Wanted<'_> {
+    Wanted {
+        takes,
+        each_index: false,
+        keys: &set.name,
+        connections: MANY_CONNECTIONS,
+        noop: false,
+        logs: true,
+    }
+}
+
 fn set(bench: &Bench, name: &str) -> Result<KeySet> {
     keyset::make(name, count(&bench.plan), 0, bench.plan.seed)
 }
@@ -94,7 +106,7 @@ fn set(bench: &Bench, name: &str) -> Result<KeySet> {
 fn run_uniform(bench: &mut Bench, set: &KeySet) -> Result<()> {
     describe(bench, "keys of get and put", set);
     let table = Table::new(&set.keys, Shape::Values(VALUE_BYTES));
-    let wanted = Wanted { takes: |can| can.values, noop: false, logs: true };
+    let wanted = wanted(|can| can.values, set);
     // The folder outlives the servers.
     let scratch = bench.scratch()?;
     let mut targets = target::start(bench, &scratch, &wanted, &table)?;
@@ -111,7 +123,7 @@ fn run_mycsb(bench: &mut Bench, set: &KeySet) -> Result<()> {
     describe(bench, "keys of MYCSB", set);
     let order = Order::new(set.order());
     let table = Table::new(&set.keys, Shape::Columns).ordered(&order);
-    let wanted = Wanted { takes: |can| can.read_columns, noop: false, logs: true };
+    let wanted = wanted(|can| can.read_columns, set);
     let scratch = bench.scratch()?;
     let mut targets = target::start(bench, &scratch, &wanted, &table)?;
     for round in 0..bench.plan.rounds {

@@ -4,12 +4,14 @@
 //! | --- | --- | --- |
 //! | here | `server` | GET, SET and PING |
 //! | `fig13.rs` | `masstree-fig13` | the systems of Masstree's section 7 on its workloads |
+//! | `fig12.rs` | `wormhole-fig12` | lookups in large batches: our indexes, each under a server of its own |
 //! | `table.rs` | | keys, and the values that they have now |
 //! | `target.rs` | | a server that runs, with its client and its table |
 //!
 //! Beside requests per second stands the CPU time that all threads of a server took per request: on two cores the client is
 //! often the limit. Servers stay idle while others are measured.
 
+mod fig12;
 mod fig13;
 mod table;
 mod target;
@@ -27,7 +29,7 @@ use crate::result::{At, Better};
 use crate::rival::server::OURS;
 use crate::workload::requests::{Ask, Asking, uniform};
 use table::{Shape, Table};
-use target::{Target, Wanted, measure};
+use target::{MANY_CONNECTIONS, Target, Wanted, measure};
 
 /// Bytes of a value.
 fn value_bytes(plan: &Plan) -> usize {
@@ -88,7 +90,14 @@ fn run(bench: &mut Bench) -> Result<()> {
     (0..count(&bench.plan)).for_each(|n| keys.push(format!("key:{n:012}").as_bytes()));
     bench.set("keys", keys.len());
     bench.set("value bytes", value_bytes(&bench.plan));
-    let wanted = Wanted { takes: |can| can.values, noop: true, logs: false };
+    let wanted = Wanted {
+        takes: |can| can.values,
+        each_index: false,
+        keys: "these keys",
+        connections: MANY_CONNECTIONS,
+        noop: true,
+        logs: false,
+    };
     let table = Table::new(&keys, Shape::Values(value_bytes(&bench.plan)));
     // The folder outlives the servers.
     let scratch = bench.scratch()?;

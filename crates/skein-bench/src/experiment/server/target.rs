@@ -9,17 +9,15 @@ use crate::experiment::setting::CONNECTIONS;
 use crate::experiment::{Bench, Plan};
 use crate::result::At;
 use crate::rival::server::{
-    self, Can, Client, Dialect, Entry, NOOP, Noop, Process, RESP_VALUES, Running, Start, free_address,
+    self, Can, Client, Dialect, Entry, NOOP, Noop, Part, Process, RESP_VALUES, Running, Start, free_address,
     version,
 };
 use crate::sys::pinned;
 use crate::workload::requests::{Ask, Asking};
 use crate::{Error, Result};
 
-/// Connections of the client.
-fn lanes(plan: &Plan) -> usize {
-    plan.setting(&CONNECTIONS, 50)
-}
+/// Connections of the client, where an experiment has no number of its own.
+pub const MANY_CONNECTIONS: usize = 50;
 
 /// The core of the servers, and that of the client.
 const SERVER_CORE: usize = 0;
@@ -35,13 +33,38 @@ pub const fn row_bytes(key: u64, value: u64) -> u64 {
 }
 
 /// Which servers an experiment wants.
-pub struct Wanted {
+pub struct Wanted<'a> {
     /// By what they can do.
     pub takes: fn(Can) -> bool,
+    /// Whether ours takes part once for each index, and not as it comes.
+    pub each_index: bool,
+    /// The name of the key set.
+    pub keys: &'a str,
+    /// Connections of the client, unless the user says so.
+    pub connections: usize,
     /// Whether the one that does nothing takes part.
     pub noop: bool,
     /// Whether writes are logged.
     pub logs: bool,
+}
+
+impl Wanted<'_> {
+    /// Connections of the client.
+    fn lanes(&self, plan: &Plan) -> usize {
+        plan.setting(&CONNECTIONS, self.connections)
+    }
+
+    /// Whether a server takes part, if it is installed and takes the keys.
+    fn admits(&self, entry: &Entry, plan: &Plan) -> bool {
+        let named = plan.only.iter().any(|name| name == entry.name);
+        let part = match entry.part {
+            Part::Always => true,
+            Part::OneOfOurs => !self.each_index,
+            Part::EachIndex => self.each_index,
+            Part::IfNamed => false,
+        };
+        plan.wants(entry.name) && (named || part) && (self.takes)(entry.can)
+    }
 }
 
 /// A server that runs.
@@ -66,20 +89,18 @@ pub struct Target<'a> {
 pub fn start<'a>(
     bench: &mut Bench,
     scratch: &Scratch,
-    wanted: &Wanted,
+    wanted: &Wanted<'_>,
     table: &Table<'a>,
 ) -> Result<Vec<Target<'a>>> {
-    bench.set("connections", lanes(&bench.plan));
+    let lanes = wanted.lanes(&bench.plan);
+    bench.set("connections", lanes);
     if std::thread::available_parallelism().map_or(1, usize::from) == 1 {
         bench.findings.note("there is one core, so client and servers share it".to_owned());
     }
     bench.step("starting and loading the servers");
     let mut targets = Vec::new();
     for entry in server::all() {
-        let named = bench.plan.only.iter().any(|name| name == entry.name);
-        if bench.plan.wants(entry.name)
-            && (named || !entry.if_named)
-            && (wanted.takes)(entry.can)
+        if wanted.admits(entry, &bench.plan)
             && let Some(mut target) = start_one(bench, scratch, wanted, entry, table)?
         {
             pinned(CLIENT_CORE, || target.load())??;
@@ -90,7 +111,7 @@ pub fn start<'a>(
         bench.findings.contender(NOOP, server::NOOP_ABOUT);
         let server: Box<dyn Running> = Box::new(Noop::start(SERVER_CORE)?);
         let can = Can { values: true, ping: true, read_columns: false, write_column: false, ranges: false };
-        targets.push(Target::new(NOOP, can, server, &RESP_VALUES, table, lanes(&bench.plan))?);
+        targets.push(Target::new(NOOP, can, server, &RESP_VALUES, table, lanes)?);
     }
     if targets.is_empty() {
         let names: Vec<_> = server::all().into_iter().map(|entry| entry.name).chain([NOOP]).collect();
@@ -102,7 +123,7 @@ pub fn start<'a>(
 fn start_one<'a>(
     bench: &mut Bench,
     scratch: &Scratch,
-    wanted: &Wanted,
+    wanted: &Wanted<'_>,
     entry: &Entry,
     table: &Table<'a>,
 ) -> Result<Option<Target<'a>>> {
@@ -110,6 +131,10 @@ fn start_one<'a>(
         bench.findings.absent(entry.name, entry.missing.to_owned());
         return Ok(None);
     };
+    if let Some(which) = table.keys.iter().find_map(|key| (entry.takes_key)(key).err()) {
+        bench.findings.note(format!("left out of {}: {} (it takes {which})", wanted.keys, entry.name));
+        return Ok(None);
+    }
     let folder = scratch.fresh(entry.name)?;
     let start = Start {
         address: free_address()?,
@@ -117,10 +142,12 @@ fn start_one<'a>(
         logs: wanted.logs,
         bytes: table.bytes(),
         keys: table.keys.len() as u64,
+        index: entry.index,
     };
     let process = pinned(SERVER_CORE, || Process::start(entry, &program, &start))??;
     bench.findings.contender(entry.name, &about(entry, &program, &start));
-    Target::new(entry.name, entry.can, Box::new(process), entry.dialect, table, lanes(&bench.plan)).map(Some)
+    let lanes = wanted.lanes(&bench.plan);
+    Target::new(entry.name, entry.can, Box::new(process), entry.dialect, table, lanes).map(Some)
 }
 
 /// A server's version and arguments.

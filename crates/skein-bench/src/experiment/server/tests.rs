@@ -115,7 +115,7 @@ fn the_bound_is_measured_without_any_server() {
 
 #[test]
 fn a_run_without_servers_says_so() {
-    let (_, done) = tiny("skein-masstree");
+    let (_, done) = tiny("btreemap");
     let error = done.expect_err("nobody is left").to_string();
     assert!(error.contains("no server is left") && error.contains("redis"), "{error}");
 }

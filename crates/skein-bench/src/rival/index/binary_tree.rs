@@ -19,17 +19,17 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use linkme::distributed_slice;
 use skein_index::memory::{Arena, Part};
 
-use super::{Can, Contender, ENTRIES, Entry};
+use super::{Can, Contender, ENTRIES, Entry, MASSTREE};
 use crate::workload::run::head;
 
 #[distributed_slice(ENTRIES)]
-static PLAIN: Entry = Entry::shared::<BinaryTree<false, false>>(200).as_step_of("skein-masstree");
+static PLAIN: Entry = Entry::shared::<BinaryTree<false, false>>(200).as_step_of(MASSTREE);
 
 #[distributed_slice(ENTRIES)]
-static HUGE: Entry = Entry::shared::<BinaryTree<true, false>>(201).as_step_of("skein-masstree");
+static HUGE: Entry = Entry::shared::<BinaryTree<true, false>>(201).as_step_of(MASSTREE);
 
 #[distributed_slice(ENTRIES)]
-static INTEGERS: Entry = Entry::shared::<BinaryTree<true, true>>(202).as_step_of("skein-masstree");
+static INTEGERS: Entry = Entry::shared::<BinaryTree<true, true>>(202).as_step_of(MASSTREE);
 
 /// What stands before a node's key.
 #[repr(C)]

@@ -20,6 +20,12 @@ pub trait Running {
 
     /// Live bytes of its own arenas, by part.
     fn own_bytes(&self) -> Vec<(&'static str, usize)>;
+
+    /// The same by finer parts, if it knows them.
+    ///
+    /// # Errors
+    /// If it finds itself damaged on the way.
+    fn parts(&mut self) -> std::result::Result<Vec<(&'static str, usize)>, String>;
 }
 
 /// What several threads do to one index at once, each pinned to a core and started together.
@@ -57,6 +63,10 @@ impl<C: Contender> Running for Alone<C> {
     fn own_bytes(&self) -> Vec<(&'static str, usize)> {
         self.0.own_bytes()
     }
+
+    fn parts(&mut self) -> std::result::Result<Vec<(&'static str, usize)>, String> {
+        self.0.parts()
+    }
 }
 
 impl<C: Contender + Sync> Running for Shared<C> {
@@ -74,6 +84,10 @@ impl<C: Contender + Sync> Running for Shared<C> {
 
     fn own_bytes(&self) -> Vec<(&'static str, usize)> {
         self.0.own_bytes()
+    }
+
+    fn parts(&mut self) -> std::result::Result<Vec<(&'static str, usize)>, String> {
+        self.0.parts()
     }
 }
 

@@ -47,6 +47,7 @@ use linkme::distributed_slice;
 
 pub use absent::absent;
 pub use erased::{Running, Threads};
+pub use ours::{MASSTREE, WORMHOLE, WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE};
 
 /// What a contender can do beside inserting and looking up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -140,6 +141,14 @@ pub trait Contender: Sized + 'static {
     fn own_bytes(&self) -> Vec<(&'static str, usize)> {
         Vec::new()
     }
+
+    /// The same by finer parts, for one that tells them only when nobody else uses it.
+    ///
+    /// # Errors
+    /// If it finds itself damaged on the way.
+    fn parts(&mut self) -> Result<Vec<(&'static str, usize)>, String> {
+        Ok(self.own_bytes())
+    }
 }
 
 /// A contender, known by name.
@@ -184,6 +193,11 @@ pub static ENTRIES: [Entry];
 const RIVALS: u32 = 10;
 
 impl Entry {
+    /// Whether it is one of our indexes, as it comes.
+    pub fn ours(&self) -> bool {
+        self.rank < RIVALS && self.role == Role::Contender
+    }
+
     /// Whether it is a contender that is not ours.
     pub fn rival(&self) -> bool {
         self.rank >= RIVALS && self.role == Role::Contender

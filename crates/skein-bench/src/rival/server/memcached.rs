@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 
 use super::dialect::MEMCACHED;
-use super::{Can, Entry, SERVERS, Start, on_path};
+use super::{Can, Entry, Part, SERVERS, Start, on_path};
 
 /// Bytes that it takes for a key and a value beside themselves, its slabs' rounding included: generously, because it drops keys
 /// when it has no more.
@@ -13,7 +13,8 @@ const BESIDE: u64 = 200;
 static ENTRY: Entry = Entry {
     name: "memcached",
     rank: 20,
-    if_named: false,
+    part: Part::Always,
+    index: None,
     program: || on_path("memcached"),
     missing: "memcached is not installed; Debian's package memcached has it",
     options,
@@ -30,7 +31,14 @@ static ENTRY: Entry = Entry {
     rows: "rows as one value; gets of a pipeline as one of many keys",
     dialect: &MEMCACHED,
     can: Can { values: true, ping: false, read_columns: true, write_column: false, ranges: false },
+    takes_key: |key| {
+        let fits = key.len() <= KEY_BYTES_MAX && key.iter().all(|&byte| byte > b' ' && byte != 0x7f);
+        if fits { Ok(()) } else { Err("keys of at most 250 bytes, without spaces and control characters") }
+    },
 };
+
+/// The longest key of its protocol.
+const KEY_BYTES_MAX: usize = 250;
 
 /// One thread, memory for everything, and an error where it would drop a key.
 fn options(start: &Start<'_>) -> Vec<String> {

@@ -23,6 +23,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use linkme::distributed_slice;
+use skein_store::IndexKind;
 
 use crate::{Error, Result};
 
@@ -61,6 +62,8 @@ pub struct Start<'a> {
     pub bytes: u64,
     /// How many keys.
     pub keys: u64,
+    /// The index of ours that it is told to use.
+    pub index: Option<IndexKind>,
 }
 
 /// A server, known by name.
@@ -70,8 +73,10 @@ pub struct Entry {
     pub name: &'static str,
     /// Where it stands in reports and whose turn it is: ours first.
     pub rank: u32,
-    /// Whether it takes part only if it is named.
-    pub if_named: bool,
+    /// When it takes part.
+    pub part: Part,
+    /// The index of ours that it is told to use; its own choice if none.
+    pub index: Option<IndexKind>,
     /// Finds the program.
     pub program: fn() -> Option<PathBuf>,
     /// What brings the program in, if it is not there.
@@ -86,6 +91,29 @@ pub struct Entry {
     pub dialect: &'static dyn Dialect,
     /// What can be asked of it.
     pub can: Can,
+    /// Whether it takes such a key; if not, which keys it takes.
+    pub takes_key: fn(&[u8]) -> std::result::Result<(), &'static str>,
+}
+
+/// When a server takes part, if `--only` does not name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Always.
+    Always,
+    /// Ours, where the experiment does not compare our indexes.
+    OneOfOurs,
+    /// Ours, where the experiment compares our indexes.
+    EachIndex,
+    /// Never.
+    IfNamed,
+}
+
+/// For servers that take any key of the bench.
+///
+/// # Errors
+/// Never.
+pub fn any_key(_key: &[u8]) -> std::result::Result<(), &'static str> {
+    Ok(())
 }
 
 /// What registers here; use [`all`], which sorts.
@@ -94,7 +122,7 @@ pub static SERVERS: [Entry];
 
 /// The servers that the bench knows, ours first, installed or not.
 pub fn all() -> Vec<&'static Entry> {
-    let mut all: Vec<_> = SERVERS.iter().collect();
+    let mut all: Vec<_> = SERVERS.iter().chain(ours::each_index()).collect();
     all.sort_by_key(|entry| (entry.rank, entry.name));
     all
 }

@@ -1,28 +1,46 @@
-//! Our own server: this program, as `skein serve`.
+//! Our own server: this program, as `skein serve`; and once for each index that a store may be told to use, under the name of that
+//! index among the contenders of [`index`](crate::rival::index).
+
+use std::sync::LazyLock;
 
 use linkme::distributed_slice;
+use skein_store::IndexKind;
 
 use super::dialect::RESP_HASHES;
-use super::{Can, Entry, SERVERS, Start};
+use super::{Can, Entry, Part, SERVERS, Start, any_key};
 
 /// Its name in reports.
 pub const NAME: &str = "skein";
 
 #[distributed_slice(SERVERS)]
-static BUFFERED: Entry = ours(NAME, 0, |_| options("buffered"));
+static BUFFERED: Entry = ours(NAME, 0, |start| options("buffered", start));
 
 // Named by `--only` alone: most want to know the level that is the default.
 #[distributed_slice(SERVERS)]
-static NONE: Entry = Entry { if_named: true, ..ours("skein-none", 1, |_| options("none")) };
+static NONE: Entry = Entry { part: Part::IfNamed, ..ours("skein-none", 1, |start| options("none", start)) };
 
 #[distributed_slice(SERVERS)]
-static SYNC: Entry = Entry { if_named: true, ..ours("skein-sync", 2, |_| options("sync")) };
+static SYNC: Entry = Entry { part: Part::IfNamed, ..ours("skein-sync", 2, |start| options("sync", start)) };
+
+/// A server for each index, without logs: what is compared is the index.
+pub fn each_index() -> impl Iterator<Item = &'static Entry> {
+    static EACH: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+        let entry = |(index, rank): (IndexKind, u32)| Entry {
+            part: Part::EachIndex,
+            index: Some(index),
+            ..ours(format!("skein-{index}").leak(), rank, |start| options("none", start))
+        };
+        IndexKind::ALL.into_iter().zip(3..).map(entry).collect()
+    });
+    EACH.iter()
+}
 
 const fn ours(name: &'static str, rank: u32, options: fn(&Start<'_>) -> Vec<String>) -> Entry {
     Entry {
         name,
         rank,
-        if_named: false,
+        part: Part::OneOfOurs,
+        index: None,
         program: || std::env::current_exe().ok(),
         missing: "this program does not know where it is",
         options,
@@ -33,12 +51,14 @@ const fn ours(name: &'static str, rank: u32, options: fn(&Start<'_>) -> Vec<Stri
         rows: "rows by HSET, HGETALL, SK.RANGE",
         dialect: &RESP_HASHES,
         can: Can { values: true, ping: true, read_columns: true, write_column: true, ranges: true },
+        takes_key: any_key,
     }
 }
 
 /// One worker, and no checkpoint in the middle of a loop, as the paper's rivals had none.
-fn options(durability: &str) -> Vec<String> {
+fn options(durability: &str, start: &Start<'_>) -> Vec<String> {
     let options = ["serve", "--workers", "1", "--durability", durability];
     let no_checkpoints = ["--checkpoint-log-size", "0", "--checkpoint-interval", "0s"];
-    options.into_iter().chain(no_checkpoints).map(str::to_owned).collect()
+    let index = start.index.map(|index| ["--index", index.name()]);
+    options.into_iter().chain(no_checkpoints).chain(index.into_iter().flatten()).map(str::to_owned).collect()
 }

@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 
 use super::dialect::{RESP_HASHES, RESP_VALUES};
-use super::{Can, Entry, SERVERS, Start, on_path};
+use super::{Can, Entry, Part, SERVERS, Start, any_key, on_path};
 
 const MISSING: &str = "redis-server is not installed; Debian's package redis-server has it";
 
@@ -11,7 +11,8 @@ const MISSING: &str = "redis-server is not installed; Debian's package redis-ser
 static REDIS: Entry = Entry {
     name: "redis",
     rank: 10,
-    if_named: false,
+    part: Part::Always,
+    index: None,
     program: || on_path("redis-server"),
     missing: MISSING,
     options,
@@ -19,6 +20,7 @@ static REDIS: Entry = Entry {
     rows: "rows as strings by SETRANGE and GET, as in the paper",
     dialect: &RESP_VALUES,
     can: Can { values: true, ping: true, read_columns: true, write_column: true, ranges: false },
+    takes_key: any_key,
 };
 
 /// Rows as hashes; of single values it would do the same as the other.
@@ -26,7 +28,8 @@ static REDIS: Entry = Entry {
 static REDIS_HASH: Entry = Entry {
     name: "redis-hash",
     rank: 11,
-    if_named: false,
+    part: Part::Always,
+    index: None,
     program: || on_path("redis-server"),
     missing: MISSING,
     options,
@@ -34,6 +37,7 @@ static REDIS_HASH: Entry = Entry {
     rows: "rows by HSET and HGETALL",
     dialect: &RESP_HASHES,
     can: Can { values: false, ping: false, read_columns: true, write_column: true, ranges: false },
+    takes_key: any_key,
 };
 
 fn options(start: &Start<'_>) -> Vec<String> {

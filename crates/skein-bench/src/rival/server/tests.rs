@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::dialect::{MEMCACHED, RESP_HASHES, RESP_VALUES, Range};
 use super::*;
+use crate::rival::index;
 
 /// A server for one connection: reads the request of [`asked_once`], writes this, and closes.
 fn fake(reply: &'static [u8]) -> SocketAddr {
@@ -131,11 +132,35 @@ fn what_is_not_installed_is_found_out_and_named() {
 }
 
 #[test]
+fn memcached_takes_words_alone() {
+    let entries = all();
+    let of = |name: &str| entries.iter().find(|entry| entry.name == name).expect("known").takes_key;
+    for key in [&b"a key"[..], b"line\n", b"\0", &[b'k'; 251]] {
+        assert!(of("memcached")(key).is_err_and(|which| which.contains("250 bytes")));
+        assert_eq!(of("redis")(key), Ok(()));
+    }
+    assert_eq!(of("memcached")(&[b'k'; 250]), Ok(()));
+    assert_eq!(of("memcached")("gänse".as_bytes()), Ok(()));
+}
+
+#[test]
+fn servers_on_each_index_have_its_name_among_the_indexes() {
+    let own: Vec<_> = all().into_iter().filter(|entry| entry.part == Part::EachIndex).collect();
+    assert_eq!(own.len(), IndexKind::ALL.len());
+    let indexes: Vec<_> =
+        index::all().into_iter().filter(|entry| entry.ours()).map(|entry| entry.name).collect();
+    for entry in own {
+        assert!(indexes.contains(&entry.name), "{} is not among {indexes:?}", entry.name);
+    }
+}
+
+#[test]
 fn a_server_that_does_not_start_says_why() {
     let entry = Entry {
         name: "broken",
         rank: 0,
-        if_named: false,
+        part: Part::Always,
+        index: None,
         program: || on_path("sh"),
         missing: "",
         options: |_| vec!["-c".to_owned(), "echo first; echo no memory >&2; exit 3".to_owned()],
@@ -143,10 +168,11 @@ fn a_server_that_does_not_start_says_why() {
         rows: "",
         dialect: &RESP_VALUES,
         can: Can { values: true, ping: true, read_columns: false, write_column: false, ranges: false },
+        takes_key: any_key,
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let address = free_address().expect("a free port");
-    let start = Start { address, folder: folder.path(), logs: false, bytes: 0, keys: 0 };
+    let start = Start { address, folder: folder.path(), logs: false, bytes: 0, keys: 0, index: None };
     let program = (entry.program)().expect("every system has a shell");
     let error = Process::start(&entry, &program, &start).expect_err("it ends at once").to_string();
     for part in ["broken ended at its start", "3", "no memory"] {

@@ -1,16 +1,23 @@
 //! Wormhole's figures 9 to 18 (EuroSys 2019), but for figure 12, which is a server's, and 16, which is the experiment `memory`.
+//!
+//! | file | experiment | what |
+//! | --- | --- | --- |
+//! | `fig9.rs` | `wormhole-fig9` | threads, and processes beside them |
+//! | here | `wormhole-fig10` to `-fig18` | one thread, over key sets |
+//! | `targets.rs` | `wormhole-targets` | what this project wants of it |
+
+mod fig9;
+mod targets;
 
 use linkme::distributed_slice;
 
-use super::grid::{self, Grid, Inserts, Point, over_key_sets};
-use super::loops::{Counts, Loop, changes, reads, scans};
+use super::grid::{self, Grid, Inserts, Point, Weigh, over_key_sets};
+use super::loops::{Loop, changes, reads, scans};
 use super::partakers::{OURS, Partakers, WORMHOLE};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::result::At;
 use crate::workload::run::Style;
 use crate::workload::{lookup, mix, scan};
 
-const SOURCE_9: &str = "Wormhole (EuroSys 2019), figure 9 and section 4.1";
 const SOURCE_10: &str = "Wormhole (EuroSys 2019), figure 10 and section 4.1";
 const SOURCE_11: &str = "Wormhole (EuroSys 2019), figure 11 and section 4.1";
 const SOURCE_13: &str = "Wormhole (EuroSys 2019), figure 13 and section 4.2";
@@ -20,7 +27,7 @@ const SOURCE_17: &str = "Wormhole (EuroSys 2019), figure 17 and section 4.3";
 const SOURCE_18: &str = "Wormhole (EuroSys 2019), figure 18 and section 4.3";
 
 /// The paper's key sets (its table 1), models where they are not ours to ship.
-const SETS: [&str; 8] = ["az1", "az2", "url", "K3", "K4", "K6", "K8", "K10"];
+pub const SETS: [&str; 8] = ["az1", "az2", "url", "K3", "K4", "K6", "K8", "K10"];
 /// Those of the ablation, whose shapes differ most.
 const FEW_SETS: [&str; 3] = ["az1", "url", "K3"];
 
@@ -62,7 +69,7 @@ fn over_sets(plan: &Plan, sets: &[&str], loops: &'static [Loop], takes: Partaker
         loops,
         operations: operations(plan),
         inserts: Inserts::Untimed,
-        memory: false,
+        memory: Weigh::No,
         takes,
         beside: None,
     }
@@ -90,57 +97,6 @@ fn against_papers(findings: &Findings, measure: &str, least: f64) -> Judgement {
         .reduce(Judgement::and)
         .unwrap_or_else(|| Judgement::untested("nothing was measured"))
 }
-
-/// The numbers of threads to measure: all up to the cores.
-fn threads() -> Vec<usize> {
-    (1..=std::thread::available_parallelism().map_or(1, usize::from)).collect()
-}
-
-fn fig9_point(plan: &Plan, threads: usize) -> Point {
-    Point {
-        keys: plan.sets_or(&["az1"]).swap_remove(0),
-        count: plan.keys_or([1_000_000, 5_000_000, 20_000_000, 142_000_000]),
-        absent: 0,
-        #[expect(clippy::cast_precision_loss, reason = "a few threads")]
-        at: Some(At::number("threads", threads as f64)),
-    }
-}
-
-#[distributed_slice(EXPERIMENTS)]
-static FIG9: Experiment = Experiment {
-    name: "wormhole-fig9",
-    rank: 209,
-    title: "lookups from one thread to all cores",
-    source: SOURCE_9,
-    claim: "Wormhole is fastest at any number of threads, 1.52 times the next with one; 16 threads do 15.4 times the lookups of one",
-    memory: |plan| grid::memory(&[fig9_point(plan, 1)], 1, operations(plan)),
-    steps: |plan| threads().len() * plan.rounds * Partakers::ForThreads.count(),
-    run: |bench| {
-        for threads in threads() {
-            let grid = Grid {
-                points: vec![fig9_point(&bench.plan, threads)],
-                loops: &[Loop { threads, counts: Counts::OperationsPerThread, ..LOOKUP }],
-                operations: operations(&bench.plan),
-                inserts: Inserts::Untimed,
-                memory: false,
-                takes: Partakers::ForThreads,
-                beside: None,
-            };
-            grid::run(bench, &grid)?;
-        }
-        Ok(())
-    },
-    judge: |findings| {
-        let fastest = [OURS, "crossbeam-skiplist"].into_iter().map(|rival| {
-            Judgement::at_least(
-                1.0,
-                &format!("lookups, Wormhole / {rival}"),
-                &findings.ratios("lookup", WORMHOLE, rival),
-            )
-        });
-        fastest.reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("nothing was measured"))
-    },
-};
 
 fn fig10(plan: &Plan) -> Grid<'static> {
     over_sets(plan, &SETS, &[LOOKUP], Partakers::Ordered)

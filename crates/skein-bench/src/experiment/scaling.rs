@@ -1,0 +1,189 @@
+//! How the rate per thread holds up as threads are added: one index for all of them, and beside it as many independent processes, each
+//! with an index of its own of the same size.
+//!
+//! Cores share caches, memory and its bandwidth, whatever runs on them. What threads lack of processes is the shared index's doing.
+
+use super::findings::Place;
+use super::fit;
+use super::grid::{self, Grid, INSERT, Inserts, PER_THREAD, Point, Weigh};
+use super::loops::{Counts, Loop, Prepared};
+use super::partakers::Partakers;
+use super::{Bench, Findings, Judgement, Plan};
+use crate::keyset::KeySet;
+use crate::result::{At, Better};
+use crate::rival::index::{self, Entry, Running};
+use crate::sys::{Clock, in_processes, one_thread};
+use crate::workload::run::{How, Outcome};
+use crate::{Error, Result};
+
+/// What is measured: inserts, and then this.
+#[derive(Debug)]
+pub struct Scaling {
+    /// The key set, unless the user says another.
+    pub keys: &'static str,
+    /// How many keys, by size.
+    pub counts: [usize; 4],
+    /// The loop that reads.
+    pub reads: Loop,
+    /// Its operations at most, of all threads together.
+    pub most_operations: usize,
+}
+
+/// The numbers of threads to measure: all up to the cores.
+fn threads() -> Vec<usize> {
+    (1..=std::thread::available_parallelism().map_or(1, usize::from)).collect()
+}
+
+/// Our indexes that several threads may use.
+fn own() -> impl Iterator<Item = &'static Entry> {
+    index::all().into_iter().filter(|entry| entry.ours() && entry.threads)
+}
+
+/// The name in reports of as many processes with an index of this name each.
+fn processes_of(name: &str) -> String {
+    format!("{name}, processes")
+}
+
+impl Scaling {
+    fn point(&self, plan: &Plan, threads: usize) -> Point {
+        Point {
+            keys: plan.sets_or(&[self.keys]).swap_remove(0),
+            count: plan.keys_or(self.counts),
+            absent: 0,
+            #[expect(clippy::cast_precision_loss, reason = "a few threads")]
+            at: Some(At::number("threads", threads as f64)),
+        }
+    }
+
+    fn operations(&self, plan: &Plan) -> usize {
+        plan.keys_or(self.counts).clamp(1_000, self.most_operations)
+    }
+
+    /// Bytes of memory that it needs at most: of processes, each has an index.
+    ///
+    /// # Errors
+    /// If there is no such key set.
+    pub fn memory(&self, plan: &Plan) -> Result<u64> {
+        let (point, more) = (self.point(plan, 1), threads().len() - 1);
+        let beside = grid::memory_of_more(&point, more)?;
+        Ok(grid::memory(&[point], 1, self.operations(plan))? + beside)
+    }
+
+    /// How many steps it takes.
+    pub fn steps(plan: &Plan) -> usize {
+        let numbers = threads().len();
+        plan.rounds * (numbers * Partakers::ForThreads.count() + (numbers - 1) * own().count())
+    }
+
+    /// Measures.
+    ///
+    /// # Errors
+    /// If a key set cannot be made, an answer is wrong, or the system refuses something.
+    pub fn run(&self, bench: &mut Bench) -> Result<()> {
+        for threads in threads() {
+            let grid = Grid {
+                points: vec![self.point(&bench.plan, threads)],
+                loops: &[Loop { threads, counts: Counts::OperationsPerThread, ..self.reads }],
+                operations: self.operations(&bench.plan),
+                inserts: Inserts::Together(threads),
+                memory: Weigh::No,
+                takes: Partakers::ForThreads,
+                beside: (threads > 1).then_some(processes as grid::Beside),
+            };
+            grid::run(bench, &grid)?;
+        }
+        Ok(())
+    }
+}
+
+/// Each of our indexes in a process for each thread of the point.
+fn processes(bench: &mut Bench, point: &Point, set: &KeySet, prepared: &[Prepared]) -> Result<()> {
+    for entry in own() {
+        if bench.plan.wants(entry.name) && fit::takes_keys(entry, set).is_ok() {
+            processes_with(entry, bench, point, set, &prepared[0])?;
+        }
+    }
+    Ok(())
+}
+
+/// A process for each thread of the point: it inserts all keys into an index of its own, and then reads what the thread reads.
+fn processes_with(
+    entry: &Entry,
+    bench: &mut Bench,
+    point: &Point,
+    set: &KeySet,
+    prepared: &Prepared,
+) -> Result<()> {
+    let Prepared { measure, style, warm_up, scripts } = prepared;
+    let name = processes_of(entry.name);
+    bench.step(&format!("{}: {} processes, {}", set.name, scripts.len(), entry.name));
+    if let Err(why) = one_thread() {
+        bench.findings.absent(&name, why.to_string());
+        return Ok(());
+    }
+    let phases = [INSERT, measure];
+    let begin = |number: usize| (number, (entry.make)(set.keys.len()));
+    let how = How { clock: Clock::Wall, style: *style };
+    let phase = |(number, index): &mut (usize, Box<dyn Running>), phase: usize| {
+        if phase == 0 {
+            return figures(&index.fill(&set.keys, 0, 1, how.clock));
+        }
+        index.run(&warm_up[*number], how);
+        figures(&index.run(&scripts[*number], how))
+    };
+    let found = in_processes(scripts.len(), phases.len(), begin, phase)?;
+    bench.findings.contender(
+        &name,
+        "an independent process for each thread, pinned as it, each with an index of its own that has all keys",
+    );
+    for (measure, of_all) in phases.into_iter().zip(found) {
+        let sum = |at: usize| of_all.iter().map(|figures| figures[at]).sum::<f64>();
+        #[expect(clippy::cast_sign_loss, reason = "a count")]
+        let wrong = sum(1) as usize;
+        if wrong > 0 {
+            return Err(Error::Wrong { contender: name, measure: measure.to_owned(), wrong });
+        }
+        let place = Place { measure, unit: PER_THREAD, better: Better::More };
+        #[expect(clippy::cast_precision_loss, reason = "a few processes")]
+        let rate = sum(0) / of_all.len() as f64;
+        bench.add(place, &name, point.at.as_ref(), rate)?;
+    }
+    Ok(())
+}
+
+/// A process's figures: its rate, and how many answers were wrong.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn figures(outcome: &Outcome) -> [f64; 2] {
+    [outcome.mops(), outcome.wrong as f64]
+}
+
+/// Whether an index keeps such parts of its rate per thread, by measure, with as many threads as there are cores. A paper's claim about 16
+/// cores says little about fewer.
+pub fn beside_one_thread(findings: &Findings, contender: &str, least: &[(&str, f64)]) -> Judgement {
+    let most = threads().len();
+    if most == 1 {
+        return Judgement::untested("there is one core");
+    }
+    let last = most.to_string();
+    judge_each(least, |measure| {
+        let at = |label: &str| findings.median(measure, contender, Some(label));
+        let ratios = at("1").zip(at(&last)).map(|(one, all)| (format!("{most} threads"), all / one));
+        (format!("{measure} per thread, beside one thread"), ratios.into_iter().collect())
+    })
+}
+
+/// Whether threads of an index reach such parts of what as many processes reach, by measure.
+pub fn beside_processes(findings: &Findings, contender: &str, least: &[(&str, f64)]) -> Judgement {
+    judge_each(least, |measure| {
+        let ratios = findings.ratios(measure, contender, &processes_of(contender));
+        (format!("{measure}, threads / processes"), ratios)
+    })
+}
+
+fn judge_each(least: &[(&str, f64)], ratios: impl Fn(&str) -> (String, Vec<(String, f64)>)) -> Judgement {
+    let judged = least.iter().map(|&(measure, least)| {
+        let (what, ratios) = ratios(measure);
+        Judgement::at_least(least, &what, &ratios)
+    });
+    judged.reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("nothing was asked"))
+}

@@ -1,0 +1,200 @@
+//! What this project wants of Wormhole, target by target, each with a verdict of its own. What it wants of threads is in `fig9.rs`.
+
+use linkme::distributed_slice;
+
+use super::super::grid::{self, Grid, INSERT, Inserts, Point, Weigh};
+use super::super::loops::{Loop, reads};
+use super::super::partakers::{OURS, Partakers, WORMHOLE};
+use super::super::weigh::{BESIDE, PARTS, part_of};
+use super::super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::{LOOKUP, SCAN, operations};
+use crate::result::At;
+use crate::rival::index::{WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE};
+use crate::workload::lookup;
+use crate::workload::run::Style;
+
+const TREE: &str = "btreemap";
+
+const LOOPS: [Loop; 4] = [
+    LOOKUP,
+    reads("lookup, dependent", Style::Dependent, |asked, count, seed, share| {
+        lookup::lookups(asked, count, 1.0, seed, share)
+    }),
+    reads("get_many(32)", Style::Batches(32), |asked, count, seed, share| {
+        lookup::lookups(asked, count, 1.0, seed, share)
+    }),
+    SCAN,
+];
+
+const INDEPENDENT: &str = LOOPS[0].measure;
+const DEPENDENT: &str = LOOPS[1].measure;
+const MANY: &str = LOOPS[2].measure;
+const HUNDRED: &str = LOOPS[3].measure;
+
+/// Kinds of key sets, which differ in what is wanted.
+const KINDS: [&str; 3] = ["rand-8", "az1", "file:"];
+
+/// The kind of a key set; none of what nothing is wanted.
+fn kind(set: &str) -> Option<usize> {
+    KINDS.into_iter().position(|kind| set.starts_with(kind))
+}
+
+/// A rate of Wormhole's beside another's, or another of its own.
+struct Target {
+    measure: &'static str,
+    beside: (&'static str, &'static str),
+    /// At least so many times, by kind of key set.
+    least: [Option<f64>; 3],
+}
+
+const fn target(
+    measure: &'static str,
+    beside: (&'static str, &'static str),
+    least: [Option<f64>; 3],
+) -> Target {
+    Target { measure, beside, least }
+}
+
+const TARGETS: [Target; 7] = [
+    target(DEPENDENT, (DEPENDENT, TREE), [Some(2.0), Some(2.0), Some(1.8)]),
+    target(INDEPENDENT, (INDEPENDENT, TREE), [Some(4.0), Some(3.5), Some(2.7)]),
+    // Keys of these sets share long prefixes with their neighbours.
+    target(INDEPENDENT, (INDEPENDENT, OURS), [None, Some(1.2), Some(1.2)]),
+    target(MANY, (DEPENDENT, WORMHOLE), [Some(3.0); 3]),
+    target(HUNDRED, (HUNDRED, OURS), [Some(0.8), Some(2.0), Some(2.0)]),
+    target(INSERT, (INSERT, TREE), [Some(1.3); 3]),
+    target(INDEPENDENT, (INDEPENDENT, WORMHOLE_FOR_ONE_THREAD), [Some(0.9); 3]),
+];
+
+/// Bytes per key beside keys and values at most, by kind of key set.
+const BYTES: [f64; 3] = [22.0, 22.0, 26.0];
+
+fn grid(plan: &Plan) -> Grid<'static> {
+    let point = |keys: String| {
+        let large = if kind(&keys) == Some(0) { 20_000_000 } else { 10_000_000 };
+        let count = plan.keys_or([300_000, 5_000_000, large, large]);
+        Point { at: Some(At::name("key set", &keys)), keys, count, absent: 0 }
+    };
+    Grid {
+        points: plan.sets_or(&KINDS[..2]).into_iter().map(point).collect(),
+        loops: &LOOPS,
+        operations: operations(plan),
+        inserts: Inserts::Timed,
+        memory: Weigh::ByPart,
+        takes: Partakers::Named(&[WORMHOLE, OURS, TREE, WORMHOLE_FOR_ONE_THREAD]),
+        beside: None,
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static TARGETS_OF_WORMHOLE: Experiment = Experiment {
+    name: "wormhole-targets",
+    rank: 220,
+    title: "what is wanted of Wormhole on rand-8, az1 and files of real keys (--keys file:PATH), a verdict for each",
+    source: "SkeinDB's own targets",
+    claim: "on rand-8, az1 and real paths: dependent lookups at least 2, 2 and 1.8 times those of std's BTreeMap, independent ones 4, 3.5 and 2.7 times, and on the latter two 1.2 times those of our Masstree; get_many(32) 3 times the dependent lookups; scans of 100 0.8, 2 and 2 times those of our Masstree; inserts 1.3 times those of std's BTreeMap; at most 22, 22 and 26 bytes per key beside keys and values; 0.9 of the lookups of the variant for one thread",
+    memory: |plan| {
+        let grid = grid(plan);
+        grid::memory(&grid.points, LOOPS.len(), grid.operations)
+    },
+    steps: |plan| super::steps(plan, &grid(plan)),
+    run: |bench| grid::run(bench, &grid(&bench.plan)),
+    judge,
+};
+
+/// A verdict for each target and key set.
+fn judge(findings: &Findings) -> Judgement {
+    let sets: Vec<&str> = findings.labels(INDEPENDENT).into_iter().flatten().collect();
+    let targets = sets.iter().flat_map(|set| {
+        let kind = kind(set);
+        let rates = TARGETS.iter().filter_map(move |target| Some((target, target.least[kind?]?)));
+        let rates = rates.map(|(target, least)| rate(findings, set, target, least));
+        rates.chain(kind.map(|kind| bytes(findings, set, BYTES[kind])))
+    });
+    let none =
+        || Judgement::untested(format!("targets are for {}PATH, {} and {}", KINDS[2], KINDS[0], KINDS[1]));
+    targets.reduce(Judgement::beside).unwrap_or_else(none)
+}
+
+fn rate(findings: &Findings, set: &str, target: &Target, least: f64) -> Judgement {
+    let (other, contender) = target.beside;
+    let median = |measure: &str, contender: &str| findings.median(measure, contender, Some(set));
+    let ratio = median(target.measure, WORMHOLE).zip(median(other, contender)).map(|(ours, its)| ours / its);
+    let words = if other == target.measure { contender.to_owned() } else { format!("its {other}") };
+    let ratios: Vec<_> = ratio.map(|ratio| (set.to_owned(), ratio)).into_iter().collect();
+    Judgement::at_least(least, &format!("{}, Wormhole / {words}", target.measure), &ratios)
+}
+
+/// What it takes beside keys and values, with the trie's share.
+fn bytes(findings: &Findings, set: &str, most: f64) -> Judgement {
+    let Some(bytes) = findings.median(BESIDE, WORMHOLE, Some(set)) else {
+        return Judgement::untested(format!("{BESIDE}, {set}: not measured"));
+    };
+    let trie = findings.median(PARTS, WORMHOLE, Some(&part_of(set, WORMHOLE_TRIE).label));
+    let trie = trie.map_or(String::new(), |trie| format!(", {trie:.2} of them the {WORMHOLE_TRIE}"));
+    let why = format!("{BESIDE}, Wormhole, {set}: {bytes:.1} B/key{trie} (at most {most} is claimed)");
+    Judgement::of(bytes <= most, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::findings::Place;
+    use super::super::super::weigh::per_key;
+    use super::*;
+    use crate::result::{Answer, Better};
+
+    /// Wormhole does twice what all others do, `get_many` five times that, and has 24 bytes for a key.
+    fn findings(sets: &[&str]) -> Findings {
+        let mut findings = Findings::default();
+        for set in sets {
+            let at = At::name("key set", set);
+            for measure in [INSERT, INDEPENDENT, DEPENDENT, MANY, HUNDRED] {
+                let place = Place { measure, unit: "Mops/s", better: Better::More };
+                let ours = if measure == MANY { 10.0 } else { 2.0 };
+                findings.add(place, WORMHOLE, Some(&at), ours);
+                for other in [OURS, TREE, WORMHOLE_FOR_ONE_THREAD] {
+                    findings.add(place, other, Some(&at), 1.0);
+                }
+            }
+            findings.add(per_key(BESIDE), WORMHOLE, Some(&at), 24.0);
+            findings.add(per_key(PARTS), WORMHOLE, Some(&part_of(set, WORMHOLE_TRIE)), 1.25);
+        }
+        findings
+    }
+
+    #[test]
+    fn each_target_has_its_verdict_on_each_key_set() {
+        let judged = judge(&findings(&["rand-8", "file:/a/paths.txt"])).each();
+        assert_eq!(judged.len(), 7 + 8, "one target is for keys with long prefixes alone");
+        let answer = |text: &str| {
+            let found: Vec<_> = judged.iter().filter(|judged| judged.why.starts_with(text)).collect();
+            assert_eq!(found.len(), 1, "{text}: {judged:?}");
+            found[0].answer
+        };
+        assert_eq!(answer("lookup, dependent, Wormhole / btreemap: rand-8: 2.00"), Answer::Holds);
+        assert_eq!(answer("lookup, Wormhole / btreemap: rand-8: 2.00 (at least 4"), Answer::DoesNotHold);
+        assert_eq!(
+            answer("lookup, Wormhole / btreemap: file:/a/paths.txt: 2.00 (at least 2.7"),
+            Answer::DoesNotHold
+        );
+        assert_eq!(answer("get_many(32), Wormhole / its lookup, dependent: rand-8: 5.00"), Answer::Holds);
+        assert_eq!(
+            answer("memory beside keys and values, Wormhole, rand-8: 24.0 B/key, 1.25 of"),
+            Answer::DoesNotHold
+        );
+        assert_eq!(
+            answer("memory beside keys and values, Wormhole, file:/a/paths.txt: 24.0 B/key"),
+            Answer::Holds
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_judged() {
+        assert_eq!(judge(&findings(&["url"])).each(), [judge(&Findings::default())]);
+        let mut alone = findings(&["az1"]);
+        alone.cells.retain(|cell| cell.contender == WORMHOLE);
+        let judged = judge(&alone).each();
+        let tested = judged.iter().filter(|judged| judged.answer != Answer::CannotBeTested);
+        assert_eq!(tested.count(), 2, "get_many beside its own lookups, and bytes: {judged:?}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Masstree, and what its figure 8 takes away from it.
+
+use std::sync::Arc;
+
+use linkme::distributed_slice;
+use skein_index::masstree::variant::{
+    WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
+};
+use skein_index::{Collector, Inline, Masstree};
+
+use super::{Named, Ours};
+use crate::rival::index::{ENTRIES, Entry};
+
+/// Its name in reports.
+pub const NAME: &str = "skein-masstree";
+
+#[distributed_slice(ENTRIES)]
+static WHOLE: Entry = Entry::shared::<Ours<MasstreeOf<15>>>(0);
+
+#[distributed_slice(ENTRIES)]
+static TWIN: Entry = Entry::shared::<Ours<MasstreeOf<15>>>(1).as_twin("skein-masstree, again");
+
+#[distributed_slice(ENTRIES)]
+static PLAIN: Entry = Entry::shared::<Ours<MasstreeOf<PLAIN_NODES>>>(203).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static NO_PERMUTATION: Entry =
+    Entry::shared::<Ours<MasstreeOf<{ 15 | WITHOUT_PERMUTATION }>>>(204).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static NO_PREFETCH: Entry =
+    Entry::shared::<Ours<MasstreeOf<{ 15 | WITHOUT_PREFETCH }>>>(205).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static NO_INTEGERS: Entry =
+    Entry::shared::<Ours<MasstreeOf<{ 15 | WITHOUT_INTEGERS }>>>(206).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static NO_HUGE_PAGES: Entry =
+    Entry::shared::<Ours<MasstreeOf<{ 15 | WITHOUT_HUGE_PAGES }>>>(207).as_step_of(NAME);
+
+const PLAIN_NODES: usize = 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION;
+
+struct MasstreeOf<const W: usize>;
+
+impl<const W: usize> Named for MasstreeOf<W> {
+    type Index = Masstree<Inline<u64>, W>;
+    const NAME: &'static str = match W {
+        PLAIN_NODES => "masstree - prefetch - permutation",
+        _ if W & WITHOUT_PREFETCH != 0 => "masstree - prefetch",
+        _ if W & WITHOUT_PERMUTATION != 0 => "masstree - permutation",
+        _ if W & WITHOUT_INTEGERS != 0 => "masstree - integers",
+        _ if W & WITHOUT_HUGE_PAGES != 0 => "masstree - huge pages",
+        _ => NAME,
+    };
+    const ABOUT: &'static str = "Masstree<Inline<u64>>, as it comes but for what its name says";
+
+    fn empty() -> Self::Index {
+        Masstree::with_width(Arc::new(Collector::new()))
+    }
+}

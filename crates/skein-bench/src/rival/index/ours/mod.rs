@@ -1,0 +1,106 @@
+//! Our own indexes, through the contract that all of them keep.
+//!
+//! One joins the bench by a file here that implements [`Named`] and registers [`Ours`] of it, as `masstree.rs` does, and its `mod`
+//! line. Its name is `skein-` and the name by which a store chooses it, so that servers on it are found under the same.
+
+mod masstree;
+mod wormhole;
+
+use skein_index::{Cursor, Inline, LocalGuard, MemoryUsage, OrderedIndex};
+
+use super::{Can, Contender};
+
+pub use masstree::NAME as MASSTREE;
+pub use wormhole::{FOR_ONE_THREAD as WORMHOLE_FOR_ONE_THREAD, NAME as WORMHOLE, TRIE as WORMHOLE_TRIE};
+
+/// An index of ours, for the bench's words.
+trait Named: 'static {
+    type Index: OrderedIndex<Inline<u64>> + 'static;
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+
+    fn empty() -> Self::Index;
+
+    /// What it holds, by part. One that says more than its contract asks for may verify itself meanwhile.
+    fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
+        Ok(two_parts(index.memory()))
+    }
+}
+
+/// One of our indexes as a contender.
+struct Ours<N: Named>(N::Index);
+
+impl<N: Named> Contender for Ours<N> {
+    const NAME: &'static str = N::NAME;
+    const ABOUT: &'static str = N::ABOUT;
+    const CAN: Can = Can { batches: true, scan: true, scan_back: true, lower_bound: true, remove: true };
+    const KEY_BYTES: (usize, usize) = (0, skein_index::index::MAX_KEY_LEN);
+    type Pin<'a> = LocalGuard<'a>;
+
+    fn new(_expected: usize) -> Self {
+        Self(N::empty())
+    }
+
+    fn pin(&self) -> Self::Pin<'_> {
+        self.0.collector().enter()
+    }
+
+    #[inline(always)]
+    fn insert<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8], value: u64) {
+        self.0.insert(key, Inline(value), pin).expect("the bench's keys are short enough");
+    }
+
+    #[inline(always)]
+    fn get<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8]) -> Option<u64> {
+        self.0.get(key, pin)
+    }
+
+    #[inline(always)]
+    fn get_many<'a>(&'a self, pin: &Self::Pin<'a>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+        self.0.get_many(keys, pin, found);
+    }
+
+    #[inline(always)]
+    fn remove<'a>(&'a self, pin: &Self::Pin<'a>, key: &[u8]) -> bool {
+        self.0.remove(key, pin).is_some()
+    }
+
+    fn scan<'a>(&'a self, pin: &Self::Pin<'a>, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
+        let mut cursor = self.0.cursor(pin);
+        let mut there = cursor.seek(from);
+        for _ in 0..count {
+            let (true, Some(key), Some(value)) = (there, cursor.key(), cursor.value()) else { return };
+            each(key, value);
+            there = cursor.next();
+        }
+    }
+
+    fn scan_back<'a>(
+        &'a self,
+        pin: &Self::Pin<'a>,
+        from: &[u8],
+        count: usize,
+        mut each: impl FnMut(&[u8], u64),
+    ) {
+        let mut cursor = self.0.cursor(pin);
+        let mut there = cursor.seek_back(from);
+        for _ in 0..count {
+            let (true, Some(key), Some(value)) = (there, cursor.key(), cursor.value()) else { return };
+            each(key, value);
+            there = cursor.prev();
+        }
+    }
+
+    fn own_bytes(&self) -> Vec<(&'static str, usize)> {
+        two_parts(self.0.memory())
+    }
+
+    fn parts(&mut self) -> Result<Vec<(&'static str, usize)>, String> {
+        N::parts(&mut self.0)
+    }
+}
+
+/// The parts that every index tells apart.
+fn two_parts(memory: MemoryUsage) -> Vec<(&'static str, usize)> {
+    vec![("nodes", memory.nodes), ("keys", memory.keys)]
+}

@@ -1,0 +1,95 @@
+//! Wormhole, what its figure 11 adds step by step, and what we add to the paper's.
+
+use std::sync::Arc;
+
+use linkme::distributed_slice;
+use skein_index::wormhole::variant as worm;
+use skein_index::{Collector, Inline, OrderedIndex, Wormhole};
+
+use super::{Named, Ours};
+use crate::rival::index::{ENTRIES, Entry};
+
+/// Its name in reports.
+pub const NAME: &str = "skein-wormhole";
+
+/// The part of its memory that is the trie of anchors: the hash table and its items.
+pub const TRIE: &str = "trie of anchors";
+
+/// The variant without locks and versions.
+pub const FOR_ONE_THREAD: &str = "wormhole, one thread";
+
+#[distributed_slice(ENTRIES)]
+static WHOLE: Entry = Entry::shared::<Ours<WormholeOf<128>>>(2);
+
+// What Wormhole's figure 11 adds, one after the other.
+#[distributed_slice(ENTRIES)]
+static BASE: Entry = Entry::shared::<Ours<WormholeOf<BASE_WORMHOLE>>>(210).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static TAGS: Entry = Entry::shared::<Ours<WormholeOf<WITH_TAGS>>>(211).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static INCREMENTAL: Entry = Entry::shared::<Ours<WormholeOf<WITH_INCREMENTAL>>>(212).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static LEAF_TAGS: Entry = Entry::shared::<Ours<WormholeOf<WITH_LEAF_TAGS>>>(213).as_step_of(NAME);
+
+// What we add to the paper's, each against the index as it comes.
+#[distributed_slice(ENTRIES)]
+static MIDDLE: Entry =
+    Entry::shared::<Ours<WormholeOf<{ 128 | worm::WITHOUT_SHORT_ANCHORS }>>>(214).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static PROBES_2: Entry = Entry::shared::<Ours<WormholeOf<{ 128 | worm::PROBES_2 }>>>(215).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static PROBES_4: Entry = Entry::shared::<Ours<WormholeOf<{ 128 | worm::PROBES_4 }>>>(216).as_step_of(NAME);
+
+/// What locks and versions cost.
+#[distributed_slice(ENTRIES)]
+static ALONE: Entry = Entry::alone::<Ours<WormholeAlone>>(217).as_step_of(NAME);
+
+const WITH_LEAF_TAGS: usize = 128 | worm::WITHOUT_POSITION;
+const WITH_INCREMENTAL: usize = WITH_LEAF_TAGS | worm::WITHOUT_LEAF_TAGS;
+const WITH_TAGS: usize = WITH_INCREMENTAL | worm::WITHOUT_INCREMENTAL_HASH;
+const BASE_WORMHOLE: usize = WITH_TAGS | worm::WITHOUT_TAGS;
+
+struct WormholeOf<const W: usize>;
+
+impl<const W: usize> Named for WormholeOf<W> {
+    type Index = Wormhole<Inline<u64>, W>;
+    const NAME: &'static str = match W {
+        BASE_WORMHOLE => "wormhole, base",
+        WITH_TAGS => "wormhole + tags",
+        WITH_INCREMENTAL => "wormhole + tags + incremental hash",
+        WITH_LEAF_TAGS => "wormhole + tags + incremental hash + leaf tags",
+        _ if W & worm::WITHOUT_SHORT_ANCHORS != 0 => "wormhole - short anchors",
+        _ if W & worm::PROBES_2 != 0 => "wormhole, 2 probes",
+        _ if W & worm::PROBES_4 != 0 => "wormhole, 4 probes",
+        _ => NAME,
+    };
+    const ABOUT: &'static str = "Wormhole<Inline<u64>>, as it comes but for what its name says";
+
+    fn empty() -> Self::Index {
+        Wormhole::with_variant(Arc::new(Collector::new()))
+    }
+
+    fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
+        let trie = index.check()?.trie_bytes;
+        let memory = index.memory();
+        Ok(vec![("leaves", memory.nodes - trie), (TRIE, trie), ("keys", memory.keys)])
+    }
+}
+
+struct WormholeAlone;
+
+impl Named for WormholeAlone {
+    type Index = Wormhole<Inline<u64>, { 128 | worm::ALONE }>;
+    const NAME: &'static str = FOR_ONE_THREAD;
+    const ABOUT: &'static str = "Wormhole without locks and versions";
+
+    fn empty() -> Self::Index {
+        // SAFETY: registered as a contender for one thread; the bench's scans end before it writes.
+        unsafe { Wormhole::alone(Arc::new(Collector::new())) }
+    }
+}
