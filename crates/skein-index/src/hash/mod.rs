@@ -1,21 +1,27 @@
 //! Hashes of prefixes that grow: the hash of a longer prefix follows from that of a shorter one and the bytes between.
 //!
 //! ```text
-//!   start ─ extend("Jam") ─► state of "Jam" ─ extend("es") ─► state of "James"
-//!                                │ mix                            │ mix
-//!                                ▼                                ▼
-//!                             64 bits: where in a table, which tag
+//!   start ─ step(8 bytes) ─► state ─ step(8 bytes) ─► state ...      one state for each eight bytes of a key
+//!                              │ finish(0 to 7 bytes more, length)
+//!                              ▼
+//!                     64 bits: where in a table, which tag
 //! ```
 //!
-//! The state after some bytes depends on the bytes alone, not on where they were cut. Source: Wormhole (2019), section 3.1.
+//! The hash of a prefix depends on its bytes alone. [`Prefixes`] computes a key's states once, in one pass without a branch but the loop's; each
+//! prefix's hash is two steps away from one of them. Source: Wormhole (2019), section 3.1; that
+//! states are kept by the word instead of going on from the last probe's is ours: how many bytes lie between two probes is what no
+//! processor can predict.
 //!
 //! Two hashes stand behind one interface. CRC-32C is fast, but it is linear: whoever chooses keys can make as many collide as they
 //! like, whatever its start value is. An index that meets more collisions than chance allows goes over to the keyed one, whose key
 //! is drawn at random when it is made.
 
 mod crc32c;
+mod prefixes;
 
 use std::hash::{BuildHasher, RandomState};
+
+pub(crate) use prefixes::Prefixes;
 
 /// A hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,20 +30,8 @@ pub(crate) enum PrefixHash {
     Hardware,
     /// CRC-32C without it; the same values.
     Portable,
-    /// A multiplication per byte, keyed.
+    /// A multiplication per word, keyed.
     Keyed(u64),
-}
-
-/// What is known of a prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct State(u64);
-
-impl State {
-    /// 64 bits that each depend on the state, the upper ones best.
-    #[inline(always)]
-    pub(crate) fn mix(self) -> u64 {
-        (self.0 ^ (self.0 >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
 }
 
 impl PrefixHash {
@@ -52,43 +46,62 @@ impl PrefixHash {
     }
 
     /// Whether it is the keyed one.
+    #[inline(always)]
     pub(crate) fn is_keyed(self) -> bool {
         matches!(self, Self::Keyed(_))
     }
 
-    /// The state of the empty prefix.
+    /// The hash of all of `bytes`, from the first one on.
+    pub(crate) fn of(self, bytes: &[u8]) -> u64 {
+        let words = bytes.as_chunks::<8>().0;
+        let state =
+            words.iter().fold(self.start(), |state, word| self.step(state, u64::from_le_bytes(*word)));
+        self.finish(state, prefixes::tail(bytes), bytes.len())
+    }
+
     #[inline(always)]
-    pub(crate) fn start(self) -> State {
+    fn start(self) -> u64 {
         match self {
-            Self::Hardware | Self::Portable => State(u32::MAX.into()),
-            Self::Keyed(key) => State(key),
+            Self::Hardware | Self::Portable => u32::MAX.into(),
+            Self::Keyed(key) => key,
         }
     }
 
-    /// The state of the prefix that is longer by `bytes`.
+    /// The state eight bytes further.
     #[inline(always)]
-    pub(crate) fn extend(self, state: State, bytes: &[u8]) -> State {
+    fn step(self, state: u64, word: u64) -> u64 {
         match self {
-            Self::Hardware => State(crc32c::extend(state.0, bytes)),
-            Self::Portable => State(portable(state.0, bytes)),
-            Self::Keyed(key) => State(keyed(key, state.0, bytes)),
+            Self::Hardware => crc32c::step(state, word),
+            Self::Portable => portable(state, word),
+            Self::Keyed(key) => keyed(key, state, word),
         }
+    }
+
+    /// The hash of a prefix of `len` bytes, of which the last ones are not in the state yet: 64 bits that each depend on all
+    /// bytes, the upper ones best.
+    #[inline(always)]
+    fn finish(self, state: u64, rest: u64, len: usize) -> u64 {
+        let state = self.step(state, rest);
+        // The length, since zeros stand for the bytes that a word lacks.
+        let sum = match self {
+            Self::Hardware | Self::Portable => state | (len as u64) << 32,
+            Self::Keyed(key) => keyed(key, state, len as u64),
+        };
+        sum.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 
 /// The crate keeps the register inverted between calls, as the checksum is defined; we keep it as it is.
-fn portable(register: u64, bytes: &[u8]) -> u64 {
-    u64::from(!::crc32c::crc32c_append(!(register as u32), bytes))
+fn portable(register: u64, word: u64) -> u64 {
+    u64::from(!::crc32c::crc32c_append(!(register as u32), &word.to_le_bytes()))
 }
 
-/// Folds each byte in by a full multiplication, so that no difference of inputs has a known effect.
+/// Folds eight bytes in by a full multiplication, so that no difference of inputs has a known effect.
 #[cold]
-fn keyed(key: u64, state: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(state, |state, &byte| {
-        // 256 keeps a zero byte from being nothing.
-        let wide = u128::from(state ^ (256 | u64::from(byte))) * u128::from(key ^ 0xa076_1d64_78bd_642f);
-        (wide as u64) ^ ((wide >> 64) as u64)
-    })
+fn keyed(key: u64, state: u64, word: u64) -> u64 {
+    let wide = u128::from(state ^ word) * u128::from(key ^ 0xa076_1d64_78bd_642f);
+    // The state once more, so that a product of zero does not make it forget.
+    (wide as u64) ^ ((wide >> 64) as u64) ^ state.rotate_left(32)
 }
 
 #[cfg(test)]
@@ -96,33 +109,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_does_not_depend_on_where_bytes_were_cut() {
-        let bytes: Vec<u8> = (0..=255_u8).map(|byte| byte.wrapping_mul(37) ^ 5).collect();
-        for hash in [PrefixHash::crc32c(), PrefixHash::Portable, PrefixHash::keyed()] {
-            for end in [0, 1, 2, 3, 7, 8, 9, 16, 31, 64, 255] {
-                let whole = hash.extend(hash.start(), &bytes[..end]);
-                for cut in 0..=end {
-                    let part = hash.extend(hash.start(), &bytes[..cut]);
-                    assert_eq!(hash.extend(part, &bytes[cut..end]), whole, "{hash:?}, {cut} of {end}");
-                }
-            }
-        }
-    }
-
-    #[test]
     fn hardware_and_portable_agree_with_the_definition() {
-        // The check value of CRC-32C, with the register's final inversion.
-        let check = |hash: PrefixHash| !(hash.extend(hash.start(), b"123456789").0 as u32);
-        assert_eq!(check(PrefixHash::Portable), 0xe306_9283);
-        assert_eq!(check(PrefixHash::crc32c()), 0xe306_9283);
+        // The check value of CRC-32C, of "123456789", by whole words: after "12345678", then one byte is left to the crate.
+        let after_word = |hash: PrefixHash| hash.step(hash.start(), u64::from_le_bytes(*b"12345678"));
+        for hash in [PrefixHash::Portable, PrefixHash::crc32c()] {
+            assert_eq!(::crc32c::crc32c_append(!(after_word(hash) as u32), b"9"), 0xe306_9283, "{hash:?}");
+        }
+        for len in 0..100_u8 {
+            let bytes: Vec<u8> = (0..len).map(|byte| byte.wrapping_mul(37) ^ 5).collect();
+            assert_eq!(PrefixHash::Portable.of(&bytes), PrefixHash::crc32c().of(&bytes));
+        }
     }
 
     #[test]
     fn keys_of_two_hashes_differ_and_zero_bytes_count() {
         let (one, other) = (PrefixHash::keyed(), PrefixHash::keyed());
-        assert_ne!(one.extend(one.start(), b"goose"), other.extend(other.start(), b"goose"));
+        assert_ne!(one.of(b"goose"), other.of(b"goose"));
         for hash in [one, PrefixHash::Portable] {
-            assert_ne!(hash.extend(hash.start(), b"\0"), hash.extend(hash.start(), b"\0\0"));
+            for len in 0..20 {
+                assert_ne!(
+                    hash.of(&vec![0; len]),
+                    hash.of(&vec![0; len + 1]),
+                    "{hash:?}, {len} zeros and one more"
+                );
+            }
         }
     }
 }

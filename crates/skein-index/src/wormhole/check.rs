@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Wormhole;
 use super::item::{Child, Item};
-use super::leaf::{LINE, LINES, Leaf, SLOTS, home};
+use super::leaf::{LINES, Leaf, SLOTS, home};
+use super::line::LINE;
 use super::record::Record;
 use super::table::Node;
 use super::variant::width;
@@ -112,11 +113,10 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
         let table = self.meta.table();
         let node_of = |prefix: &[u8]| {
-            let state = table.hash.extend(table.hash.start(), prefix);
             if prefix.is_empty() {
                 Some(self.meta.root())
             } else {
-                table.find_exactly(state, prefix).map(|place| place.node)
+                table.find_exactly(table.hash.of(prefix), prefix).map(|place| place.node)
             }
         };
         let mut bytes = table.bytes();
@@ -182,7 +182,7 @@ fn check_leaf<S: Slot, const W: usize>(
             before = Some(key);
         }
         let hash = if leaf.is_keyed() { index.keyed } else { index.plain };
-        let tag = (hash.extend(hash.start(), key).mix() >> 48) as u16;
+        let tag = (hash.of(key) >> 48) as u16;
         ensure!(record.tag() == tag, "key {key:?} has a wrong tag");
         let way = (0..LINES).map(|step| (home(tag) + step) % LINES).take_while(|&line| line != slot / LINE);
         for line in way {

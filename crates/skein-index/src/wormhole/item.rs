@@ -1,7 +1,8 @@
 //! Items: the inner nodes of the trie of anchors, one for each prefix of an anchor that is no whole anchor.
 //!
 //! ```text
-//!   word 0       prefix length, number of children, whether an anchor ends here (the terminator, a child below all bytes)
+//!   word 0       prefix length 16, number of children 16, children below the bytes 0, 64, 128, 192: 8 each; the first of these is 1 if an
+//!                anchor ends here (the terminator, a child below all bytes), 0 otherwise
 //!   words 1-4    which bytes have a child: 256 bits
 //!   words 5 -    the leaf left of this subtree, then the last leaf of each child, in order
 //! ```
@@ -22,11 +23,13 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 
 use super::leaf::Leaf;
+use crate::index::MAX_KEY_LEN;
 use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
 
 const LEAVES: usize = 5;
-const COUNT_SHIFT: u32 = 32;
-const TERMINATOR: u64 = 1 << 63;
+const COUNT_SHIFT: u32 = 16;
+const BELOW_SHIFT: u32 = 32;
+const TERMINATOR: u64 = 1 << BELOW_SHIFT;
 
 /// A child of an item: the terminator, or a byte. In order.
 pub(super) type Child = Option<u8>;
@@ -45,15 +48,21 @@ impl Item {
         last: Leaf,
     ) -> Self {
         let mut bits = [0; 4];
-        let mut head = len as u64 | 1 << COUNT_SHIFT;
-        match child {
-            None => head |= TERMINATOR,
-            Some(byte) => set(&mut bits, byte),
+        if let Some(byte) = child {
+            set(&mut bits, byte);
         }
-        Self::new(arena, head, bits, [before.map_or(0, Leaf::address), last.address()].into_iter())
+        let leaves = [before.map_or(0, Leaf::address), last.address()];
+        Self::new(arena, len, child.is_none(), bits, leaves.into_iter())
     }
 
-    fn new(arena: &Arena, head: u64, bits: [u64; 4], leaves: impl ExactSizeIterator<Item = u64>) -> Self {
+    fn new(
+        arena: &Arena,
+        len: usize,
+        terminator: bool,
+        bits: [u64; 4],
+        leaves: impl Iterator<Item = u64>,
+    ) -> Self {
+        let head = head(len, terminator, bits);
         let words = std::iter::once(head).chain(bits).chain(leaves);
         let block = arena.alloc(size(children(head)), Part::Nodes).cast::<AtomicU64>();
         block.as_ptr().expose_provenance();
@@ -107,7 +116,7 @@ impl Item {
     /// The prefix's length.
     #[inline(always)]
     pub(super) fn len(self) -> usize {
-        (self.head() as u32) as usize
+        (self.head() as u16).into()
     }
 
     /// How many children there are, the terminator included.
@@ -131,21 +140,11 @@ impl Item {
     /// How many children are below `child`.
     #[inline(always)]
     fn rank(self, child: Child) -> usize {
-        let head = self.head();
         let Some(byte) = child else { return 0 };
-        let terminator = usize::from(head & TERMINATOR != 0);
-        let (whole, part) = (usize::from(byte) / 64, byte % 64);
-        let mut below = 0;
-        for index in 0..4 {
-            let bits = self.word(1 + index).load(Ordering::Relaxed);
-            let counted = match index.cmp(&whole) {
-                std::cmp::Ordering::Less => u64::MAX,
-                std::cmp::Ordering::Equal => (1 << part) - 1,
-                std::cmp::Ordering::Greater => 0,
-            };
-            below += (bits & counted).count_ones();
-        }
-        terminator + below as usize
+        let (whole, part) = (u32::from(byte) / 64, byte % 64);
+        let below = (self.head() >> (BELOW_SHIFT + 8 * whole)) as u8;
+        let bits = self.word(1 + whole as usize).load(Ordering::Relaxed);
+        usize::from(below) + (bits & ((1 << part) - 1)).count_ones() as usize
     }
 
     #[inline(always)]
@@ -197,11 +196,9 @@ impl Item {
 
     /// This item with one more child.
     pub(super) fn with(self, arena: &Arena, child: Child, last: Leaf) -> Self {
-        let (place, mut bits, mut head) =
-            (self.rank(child) + 1, self.bits(), self.head() + (1 << COUNT_SHIFT));
-        match child {
-            None => head |= TERMINATOR,
-            Some(byte) => set(&mut bits, byte),
+        let (place, mut bits) = (self.rank(child) + 1, self.bits());
+        if let Some(byte) = child {
+            set(&mut bits, byte);
         }
         let old = |index: usize| self.word(LEAVES + index).load(Ordering::Relaxed);
         let leaves = (0..=self.children() + 1).map(|index| match index.cmp(&place) {
@@ -209,7 +206,7 @@ impl Item {
             std::cmp::Ordering::Equal => last.address(),
             std::cmp::Ordering::Greater => old(index - 1),
         });
-        Self::new(arena, head, bits, exact(leaves, self.children() + 2))
+        Self::new(arena, self.len(), child.is_none() || self.has_terminator(), bits, leaves)
     }
 
     /// This item with one child less; none if that was the only one.
@@ -217,16 +214,13 @@ impl Item {
         if self.children() == 1 {
             return None;
         }
-        let (place, mut bits, mut head) =
-            (self.rank(child) + 1, self.bits(), self.head() - (1 << COUNT_SHIFT));
-        match child {
-            None => head &= !TERMINATOR,
-            Some(byte) => bits[usize::from(byte) / 64] &= !(1 << (byte % 64)),
+        let (place, mut bits) = (self.rank(child) + 1, self.bits());
+        if let Some(byte) = child {
+            bits[usize::from(byte) / 64] &= !(1 << (byte % 64));
         }
         let old = |index: usize| self.word(LEAVES + index).load(Ordering::Relaxed);
         let leaves = (0..self.children()).map(|index| old(if index < place { index } else { index + 1 }));
-        let count = self.children();
-        Some(Self::new(arena, head, bits, exact(leaves, count)))
+        Some(Self::new(arena, self.len(), child.is_some() && self.has_terminator(), bits, leaves))
     }
 
     /// Frees the item.
@@ -256,8 +250,21 @@ impl Item {
     }
 }
 
+/// An item's first word.
+fn head(len: usize, terminator: bool, bits: [u64; 4]) -> u64 {
+    debug_assert!(len <= MAX_KEY_LEN);
+    let (mut head, mut below) = (len as u64, u64::from(terminator));
+    for (part, bits) in (0..).zip(bits) {
+        // At most 193, so it fits.
+        head |= below << (BELOW_SHIFT + 8 * part);
+        below += u64::from(bits.count_ones());
+    }
+    head | below << COUNT_SHIFT
+}
+
+#[inline(always)]
 fn children(head: u64) -> usize {
-    ((head & !TERMINATOR) >> COUNT_SHIFT) as usize
+    usize::from((head >> COUNT_SHIFT) as u16)
 }
 
 fn size(children: usize) -> usize {
@@ -266,11 +273,4 @@ fn size(children: usize) -> usize {
 
 fn set(bits: &mut [u64; 4], byte: u8) {
     bits[usize::from(byte) / 64] |= 1 << (byte % 64);
-}
-
-/// An iterator that is known to have `count` elements.
-fn exact(leaves: impl Iterator<Item = u64>, count: usize) -> impl ExactSizeIterator<Item = u64> {
-    let leaves: Vec<u64> = leaves.collect();
-    debug_assert_eq!(leaves.len(), count);
-    leaves.into_iter()
 }

@@ -29,13 +29,12 @@ use skein_sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
 
+use super::line::{LINE, Places};
 use super::record::Record;
 use super::tagged::Tagged;
 use super::variant::{ALONE, has};
 use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_lines, prefetch_read};
 
-/// Slots in a line.
-pub(super) const LINE: usize = CACHE_LINE / size_of::<u64>();
 /// Lines of slots.
 pub(super) const LINES: usize = if cfg!(skein_loom) { 1 } else { 16 };
 /// Slots in a leaf.
@@ -286,6 +285,13 @@ impl Leaf {
     #[inline(always)]
     pub(super) fn slot(self, index: usize) -> u64 {
         self.body().slots.0[index].load(PROTECT)
+    }
+
+    /// The slots in a line whose words have this tag.
+    #[inline(always)]
+    pub(super) fn tagged(self, line: usize, tag: u16) -> impl Iterator<Item = usize> {
+        let slots = &self.body().slots.0.as_chunks::<LINE>().0[line];
+        Places::of(slots, tag).map(move |place| line * LINE + place)
     }
 
     #[inline(always)]

@@ -15,9 +15,9 @@
 use super::Wormhole;
 use super::leaf::{Leaf, Side};
 use super::search::Search;
-use super::table::{Node, Table};
+use super::table::{Node, Table, is_item};
 use super::variant::{WITHOUT_INCREMENTAL_HASH, WITHOUT_TAGS, has, probes};
-use crate::hash::State;
+use crate::hash::Prefixes;
 use crate::index::MAX_KEY_LEN;
 use crate::slot::Slot;
 
@@ -36,44 +36,80 @@ pub(super) struct Target {
 pub(super) struct Longest {
     pub(super) len: usize,
     pub(super) end: usize,
-    pub(super) state: State,
-    pub(super) node: Node,
+    /// The word that leads to the node of the first `len` bytes.
+    node: u64,
+}
+
+impl Longest {
+    /// Whether another prefix has to be probed.
+    #[inline(always)]
+    pub(super) fn is_open(&self) -> bool {
+        self.len + 1 < self.end && is_item(self.node)
+    }
+
+    /// Takes in what the table has for the first `len` bytes: a node's word, or 0.
+    #[inline(always)]
+    pub(super) fn learn(&mut self, len: usize, node: u64) {
+        if node == 0 {
+            self.end = len;
+        } else {
+            (self.len, self.node) = (len, node);
+        }
+    }
+
+    /// The node of the first `len` bytes. The caller still holds the guard, or the lock, under which it was found.
+    #[inline(always)]
+    pub(super) fn node(&self) -> Node {
+        // SAFETY: the root's word, or an entry's, which `learn` has seen not to be 0.
+        unsafe { Node::from_word(self.node).unwrap_unchecked() }
+    }
 }
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// What is known at first.
     #[inline(always)]
     pub(super) fn begin(&self, table: &Table, key: &[u8]) -> Longest {
-        let end = key.len().min(table.longest()) + 1;
-        Longest { len: 0, end, state: table.hash.start(), node: self.meta.root() }
+        Longest { len: 0, end: key.len().min(table.longest()) + 1, node: self.meta.root_word() }
     }
 
-    /// The state of a longer prefix.
+    /// The hash of the prefix of `len` bytes.
     #[inline(always)]
-    pub(super) fn state(table: &Table, key: &[u8], from: (usize, State), len: usize) -> State {
+    pub(super) fn hash(table: &Table, prefixes: &Prefixes<'_>, len: usize) -> u64 {
         if has(W, WITHOUT_INCREMENTAL_HASH) {
-            table.hash.extend(table.hash.start(), &key[..len])
+            table.hash.of(&prefixes.bytes()[..len])
         } else {
-            table.hash.extend(from.1, &key[from.0..len])
+            prefixes.at(len)
         }
     }
 
-    /// The node of a prefix, by tag alone unless `exact`.
+    /// The word of the node of a prefix whose length and hash are given, by tag alone unless `exact`; 0 if there is none.
     #[inline(always)]
-    pub(super) fn probe(table: &Table, state: State, prefix: &[u8], exact: bool) -> Option<Node> {
-        let compare = exact || has(W, WITHOUT_TAGS);
-        table.find(state, |node| !compare || node.stands_for(prefix)).map(|place| place.node)
+    pub(super) fn probe(
+        table: &Table,
+        prefixes: &Prefixes<'_>,
+        (len, hash): (usize, u64),
+        exact: bool,
+    ) -> u64 {
+        if exact || has(W, WITHOUT_TAGS) {
+            table.find_exactly(hash, &prefixes.bytes()[..len]).map_or(0, |place| place.node.untagged())
+        } else {
+            table.guess(hash)
+        }
     }
 
     /// The longest prefix in the table.
     #[inline(always)]
-    fn longest_prefix(&self, table: &Table, key: &[u8], exact: bool) -> Longest {
-        let mut known = self.begin(table, key);
-        while known.len + 1 < known.end && matches!(known.node, Node::Item(_)) {
+    fn longest_prefix(&self, table: &Table, prefixes: &Prefixes<'_>, exact: bool) -> Longest {
+        let mut known = self.begin(table, prefixes.bytes());
+        while known.is_open() {
             match probes(W) {
-                4 => Self::narrow::<4>(table, key, exact, &mut known),
-                2 => Self::narrow::<2>(table, key, exact, &mut known),
-                _ => Self::narrow::<1>(table, key, exact, &mut known),
+                4 => Self::narrow::<4>(table, prefixes, exact, &mut known),
+                2 => Self::narrow::<2>(table, prefixes, exact, &mut known),
+                _ => {
+                    let len = known.len + (known.end - known.len) / 2;
+                    let hash = Self::hash(table, prefixes, len);
+                    known.learn(len, Self::probe(table, prefixes, (len, hash), exact));
+                }
             }
         }
         known
@@ -81,25 +117,18 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Probes `N` prefixes at once, evenly apart.
     #[inline(always)]
-    fn narrow<const N: usize>(table: &Table, key: &[u8], exact: bool, known: &mut Longest) {
-        let gap = known.end - known.len;
-        let mut probed = [(known.len, known.state); N];
-        let mut last = (known.len, known.state);
-        for (index, probe) in probed.iter_mut().enumerate() {
-            let len = known.len + (gap * (index + 1) / (N + 1)).max(1);
-            last = (len, Self::state(table, key, last, len));
-            *probe = last;
-            if N > 1 {
-                table.prefetch(last.1);
-            }
+    fn narrow<const N: usize>(table: &Table, prefixes: &Prefixes<'_>, exact: bool, known: &mut Longest) {
+        let (start, gap) = (known.len, known.end - known.len);
+        let mut probes = [(0, 0); N];
+        for (index, probe) in probes.iter_mut().enumerate() {
+            let len = (start + gap * (index + 1) / (N + 1)).max(start + 1);
+            *probe = (len, Self::hash(table, prefixes, len));
+            table.prefetch(probe.1);
         }
-        for (len, state) in probed.into_iter().rev() {
-            match Self::probe(table, state, &key[..len], exact) {
-                Some(node) => {
-                    (known.len, known.state, known.node) = (len, state, node);
-                    return;
-                }
-                None => known.end = len,
+        for probe in probes.into_iter().rev() {
+            known.learn(probe.0, Self::probe(table, prefixes, probe, exact));
+            if known.len == probe.0 {
+                return;
             }
         }
     }
@@ -107,7 +136,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// The leaf that a longest prefix leads to; none if the trie has changed or a tag was wrong.
     #[inline(always)]
     pub(super) fn leaf_after(&self, key: &[u8], known: &Longest) -> Option<Leaf> {
-        match known.node {
+        match known.node() {
             Node::Leaf(leaf) => Some(leaf),
             Node::Item(item) if item.len() == known.len => {
                 Some(item.target(key.get(known.len).copied()).unwrap_or(self.first))
@@ -118,21 +147,19 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// The key's tag in leaves that are not keyed.
     #[inline(always)]
-    pub(super) fn tag(&self, table: &Table, key: &[u8], known: &Longest) -> u16 {
-        let state = if table.hash.is_keyed() {
-            self.plain.extend(self.plain.start(), key)
-        } else {
-            Self::state(table, key, (known.len, known.state), key.len())
-        };
-        (state.mix() >> 48) as u16
+    pub(super) fn tag(&self, table: &Table, prefixes: &Prefixes<'_>) -> u16 {
+        let hash = if table.hash.is_keyed() { self.plain.of(prefixes.bytes()) } else { prefixes.whole() };
+        (hash >> 48) as u16
     }
 
     /// A guess at the leaf for a key, which is not too long.
     #[inline(always)]
     pub(super) fn locate(&self, key: &[u8]) -> Target {
         let table = self.meta.table();
-        let known = self.longest_prefix(table, key, false);
-        let tag = self.tag(table, key, &known);
+        let mut prefixes = Prefixes::empty(table.hash);
+        prefixes.set(table.hash, key);
+        let known = self.longest_prefix(table, &prefixes, false);
+        let tag = self.tag(table, &prefixes);
         match self.leaf_after(key, &known) {
             Some(leaf) => Target { leaf, tag },
             None => Target { leaf: self.locate_exactly(key), tag },
@@ -143,7 +170,9 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     #[cold]
     pub(super) fn locate_exactly(&self, key: &[u8]) -> Leaf {
         let table = self.meta.table();
-        let known = self.longest_prefix(table, key, true);
+        let mut prefixes = Prefixes::empty(table.hash);
+        prefixes.set(table.hash, key);
+        let known = self.longest_prefix(table, &prefixes, true);
         self.leaf_after(key, &known).unwrap_or(self.first)
     }
 
@@ -172,7 +201,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// The key's tag in keyed leaves.
     #[cold]
     pub(super) fn keyed_tag(&self, key: &[u8]) -> u16 {
-        (self.keyed.extend(self.keyed.start(), key).mix() >> 48) as u16
+        (self.keyed.of(key) >> 48) as u16
     }
 
     /// The word of `key`'s value.
@@ -186,24 +215,17 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         self.finish(key, target)
     }
 
-    /// The word of `key`'s value, with a guess at its leaf.
+    /// The word of `key`'s value, with a guess at its leaf. What is found needs no look at the leaf's header.
     #[inline(always)]
     pub(super) fn finish(&self, key: &[u8], target: Target) -> Option<u64> {
-        let Target { leaf, tag } = target;
-        let version = leaf.peek::<W>();
-        if let Some(held) = leaf.find::<W>(key, tag).held {
-            return Some(held.record.value());
+        match target.leaf.find::<W>(key, target.tag).held {
+            Some(held) => Some(held.record.value()),
+            None => self.confirm(key, target),
         }
-        let sure = version.is_stable()
-            && !version.is_deleted()
-            && !leaf.is_keyed()
-            && matches!(leaf.side_of(key), Side::Inside)
-            && !leaf.changed::<W>(version);
-        if sure { None } else { self.confirm(key, target) }
     }
 
     /// After a lookup that found nothing in the leaf it guessed, which may not have been the leaf.
-    #[cold]
+    #[inline(never)]
     fn confirm(&self, key: &[u8], target: Target) -> Option<u64> {
         let mut walk = Walk::new(target.leaf);
         loop {

@@ -28,7 +28,7 @@ use super::item::{Child, Item};
 use super::leaf::Leaf;
 use super::search::common_len;
 use super::table::{Node, Place, Table};
-use crate::hash::{PrefixHash, State};
+use crate::hash::{PrefixHash, Prefixes};
 use crate::memory::{Arena, Part};
 
 /// The trie.
@@ -63,16 +63,23 @@ impl Meta {
         unsafe { &*self.table.load(PROTECT) }
     }
 
+    /// The word of the node of the empty prefix; callers hold a guard or the lock.
+    #[inline(always)]
+    pub(super) fn root_word(&self) -> u64 {
+        self.root.load(PROTECT)
+    }
+
     /// The node of the empty prefix; callers hold a guard or the lock.
     #[inline(always)]
     pub(super) fn root(&self) -> Node {
         // SAFETY: the root is never none, and retired once another one is in its place.
-        unsafe { Node::from_word(self.root.load(PROTECT)).unwrap_unchecked() }
+        unsafe { Node::from_word(self.root_word()).unwrap_unchecked() }
     }
 
     /// Takes the lock.
     pub(super) fn lock<'a, G: Guard>(&'a self, arena: &'a Arena, guard: &'a G) -> MetaWriter<'a, G> {
-        MetaWriter { meta: self, arena, guard, path: Path::default(), _held: lock(&self.lock) }
+        let _held = lock(&self.lock);
+        MetaWriter { meta: self, arena, guard, path: Prefixes::empty(self.table().hash), _held }
     }
 
     /// Frees the table and all items.
@@ -97,29 +104,9 @@ pub(super) struct MetaWriter<'a, G: Guard> {
     meta: &'a Meta,
     arena: &'a Arena,
     guard: &'a G,
-    path: Path<'a>,
+    /// The anchor that lengths are meant in.
+    path: Prefixes<'a>,
     _held: MutexGuard<'a, ()>,
-}
-
-/// The states of all prefixes of an anchor.
-#[derive(Default)]
-struct Path<'a> {
-    anchor: &'a [u8],
-    hash: Option<PrefixHash>,
-    states: Vec<State>,
-}
-
-impl Path<'_> {
-    fn compute(&mut self, hash: PrefixHash) {
-        self.hash = Some(hash);
-        self.states.clear();
-        let mut state = hash.start();
-        self.states.push(state);
-        for byte in self.anchor.chunks(1) {
-            state = hash.extend(state, byte);
-            self.states.push(state);
-        }
-    }
 }
 
 /// Where a node stands.
@@ -237,8 +224,7 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
 
     /// From now on lengths mean prefixes of this anchor.
     fn follow(&mut self, anchor: &'a [u8]) {
-        self.path.anchor = anchor;
-        self.path.compute(self.meta.table().hash);
+        self.path.set(self.meta.table().hash, anchor);
     }
 
     /// The node of the prefix of this length.
@@ -246,8 +232,8 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
         if len == 0 {
             return Some((Seat::Root, self.meta.root()));
         }
-        let prefix = &self.path.anchor[..len];
-        let place = self.meta.table().find_exactly(self.path.states[len], prefix)?;
+        let prefix = &self.path.bytes()[..len];
+        let place = self.meta.table().find_exactly(self.path.at(len), prefix)?;
         Some((Seat::Entry(place), place.node))
     }
 
@@ -262,7 +248,7 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
 
     /// Adds a node for the prefix of this length.
     fn add(&mut self, len: usize, node: Node) {
-        while !self.meta.table().insert(self.path.states[len], len, node) {
+        while !self.meta.table().insert(self.path.at(len), len, node) {
             // There was room, so chance did not do this.
             self.rebuild(1, self.meta.keyed);
         }
@@ -280,7 +266,7 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
             let table = Table::for_entries(self.arena, entries, hash, self.meta.huge);
             let copied = old.nodes().all(|node| {
                 let prefix = node.prefix().expect("under the lock, items have leaves");
-                table.insert(hash.extend(hash.start(), prefix), prefix.len(), node)
+                table.insert(hash.of(prefix), prefix.len(), node)
             });
             if copied {
                 break table;
@@ -296,9 +282,7 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
         self.meta.table.store(Box::into_raw(Box::new(table)), Ordering::Release);
         // SAFETY: not the table any more: who takes a guard from now on does not find it.
         unsafe { self.guard.defer_retire(old, reclaim) };
-        if self.path.hash.is_some_and(|was| was != hash) {
-            self.path.compute(hash);
-        }
+        self.path.set(hash, self.path.bytes());
     }
 
     fn retire(&self, item: Item) {

@@ -36,6 +36,7 @@ mod cursor;
 mod item;
 mod latch;
 mod leaf;
+mod line;
 mod lookup;
 mod merge;
 mod meta;

@@ -110,22 +110,30 @@ impl Record {
     #[inline(always)]
     pub(super) fn key<'a>(self) -> &'a [u8] {
         let kind = self.0.kind();
-        // SAFETY: the record is live (invariant 2), and length and key do not change (invariant 1).
-        unsafe {
-            let length = if kind == 0 {
-                self.block().add(VALUE).cast::<u16>().read().into()
-            } else {
-                8 * kind as usize
-            };
-            std::slice::from_raw_parts(self.block().as_ptr().add(key_start(kind)), length)
-        }
+        self.bytes(if kind == 0 { self.length() } else { 8 * kind as usize })
+    }
+
+    /// The length of the key. REQUIRES: kind 0.
+    #[inline(always)]
+    fn length(self) -> usize {
+        // SAFETY: the record is live (invariant 2), and such a one has its length there, which does not change (invariant 1).
+        unsafe { self.block().add(VALUE).cast::<u16>().read().into() }
+    }
+
+    /// The key, whose length is given.
+    #[inline(always)]
+    fn bytes<'a>(self, length: usize) -> &'a [u8] {
+        // SAFETY: the record is live (invariant 2) and its key, which does not change (invariant 1), so long.
+        unsafe { std::slice::from_raw_parts(self.block().as_ptr().add(key_start(self.0.kind())), length) }
     }
 
     /// Whether the key is this one, which is of the record's kind.
     #[inline(always)]
     pub(super) fn has_key(self, key: &[u8]) -> bool {
-        let own = self.key();
-        own.len() == key.len() && same_bytes(own, key)
+        let kind = self.0.kind();
+        debug_assert_eq!(kind, kind_of(key.len()));
+        // Of any other kind, the length is the kind's.
+        (kind != 0 || self.length() == key.len()) && same_bytes(self.bytes(key.len()), key)
     }
 
     fn size(self) -> usize {
@@ -174,14 +182,15 @@ impl Record {
     }
 }
 
-/// Whether two strings of one length are the same; by words, without a call, since most keys are short.
+/// Whether two strings of one length are the same; by words, the last of which may overlap the one before, without a call, since most
+/// keys are short.
 #[inline(always)]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
-    let word = |chunk: &[u8; 8]| u64::from_ne_bytes(*chunk);
-    let (heads, tail) = a.as_chunks::<8>();
-    let (other_heads, other_tail) = b.as_chunks::<8>();
-    heads.iter().zip(other_heads).all(|(a, b)| word(a) == word(b))
-        && tail.iter().zip(other_tail).all(|(a, b)| a == b)
+    let (Some(last), Some(other_last)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) else {
+        return a.iter().zip(b).all(|(a, b)| a == b);
+    };
+    let heads = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+    last == other_last && heads.into_iter().all(|(a, b)| a == b)
 }
 
 #[inline(always)]

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::leaf::{LINE, LINES, Leaf, Ranks, SLOTS, home, looks_like};
+use super::leaf::{LINES, Leaf, Ranks, SLOTS, home, looks_like};
 use super::record::{Record, kind_of};
 use super::variant::{WITHOUT_LEAF_TAGS, WITHOUT_POSITION, has};
 
@@ -31,27 +31,52 @@ impl Leaf {
         if has(W, WITHOUT_LEAF_TAGS) {
             return Search { held: self.find_by_order(key), collisions: 0 };
         }
-        let kind = kind_of(key.len());
-        let anywhere = has(W, WITHOUT_POSITION);
-        let mut line = if anywhere { 0 } else { home(tag) };
+        let first = if has(W, WITHOUT_POSITION) { 0 } else { home(tag) };
         let mut collisions = 0;
-        for _ in 0..LINES {
-            for slot in line * LINE..(line + 1) * LINE {
-                let word = self.slot(slot);
-                if !looks_like(word, tag, kind) {
-                    continue;
-                }
-                // SAFETY: slots hold words of records; callers hold a guard or the leaf's lock.
-                let Some(record) = (unsafe { Record::from_word(word) }) else { continue };
-                if record.has_key(key) {
-                    return Search { held: Some(Held { slot, record }), collisions };
-                }
-                collisions += 1;
+        if let Some(held) = self.find_in_line(key, tag, first, &mut collisions) {
+            return Search { held: Some(held), collisions };
+        }
+        if !has(W, WITHOUT_POSITION) && self.spilled() & (1 << first) == 0 {
+            return Search { held: None, collisions };
+        }
+        self.find_further::<W>(key, tag, first, collisions)
+    }
+
+    #[inline(always)]
+    fn find_in_line(self, key: &[u8], tag: u16, line: usize, collisions: &mut usize) -> Option<Held> {
+        let kind = kind_of(key.len());
+        for slot in self.tagged(line, tag) {
+            let word = self.slot(slot);
+            if !looks_like(word, tag, kind) {
+                continue;
             }
-            if !anywhere && self.spilled() & (1 << line) == 0 {
+            // SAFETY: slots hold words of records; callers hold a guard or the leaf's lock.
+            let Some(record) = (unsafe { Record::from_word(word) }) else { continue };
+            if record.has_key(key) {
+                return Some(Held { slot, record });
+            }
+            *collisions += 1;
+        }
+        None
+    }
+
+    /// Goes on in the lines after one that has spilled.
+    #[inline(never)]
+    fn find_further<const W: usize>(
+        self,
+        key: &[u8],
+        tag: u16,
+        first: usize,
+        mut collisions: usize,
+    ) -> Search {
+        for line in (first + 1..first + LINES).map(|line| line % LINES) {
+            let held = self.find_in_line(key, tag, line, &mut collisions);
+            if held.is_some() {
+                return Search { held, collisions };
+            }
+            if !has(W, WITHOUT_POSITION) && self.spilled() & (1 << line) == 0 {
                 break;
             }
-            line = (line + 1) % LINES;
         }
         Search { held: None, collisions }
     }

@@ -12,20 +12,19 @@
 //!
 //! # Invariants
 //! 1. Entries, counts and the length of the longest prefix change under the table's lock (`meta.rs`).
-//! 2. A prefix's entry lies within [`REACH`] lines from the one that its hash says, with no line in between that has an entry free that was
-//!    never used.
+//! 2. A prefix's entry lies within [`REACH`] lines from the one that its hash says, with no *open* line in between: one that has never been
+//!    full. Lines are filled from their first place on, so a line is open if nothing is in its last one.
 
-use skein_sync::atomic::{AtomicUsize, Ordering};
+use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::reclaim::PROTECT;
 
 use super::item::Item;
 use super::leaf::Leaf;
+use super::line::{LINE, Places};
 use super::tagged::Tagged;
-use crate::hash::{PrefixHash, State};
-use crate::memory::{Arena, CACHE_LINE, Words, prefetch_read};
+use crate::hash::PrefixHash;
+use crate::memory::{Arena, Words, prefetch_read};
 
-/// Entries in a line.
-const LINE: usize = CACHE_LINE / size_of::<u64>();
 /// Lines that an entry may lie away. A table that chance has filled is made larger long before that, so more means that
 /// someone chooses prefixes that collide.
 const REACH: usize = 8;
@@ -93,6 +92,12 @@ impl Node {
             Self::Item(item) => item.len() == prefix.len() && self.prefix() == Some(prefix),
         }
     }
+}
+
+/// Whether a node's word leads to an item.
+#[inline(always)]
+pub(super) fn is_item(word: u64) -> bool {
+    Tagged(word).kind() == KIND_ITEM
 }
 
 /// An entry found.
@@ -168,55 +173,78 @@ impl Table {
     }
 
     #[inline(always)]
-    fn line_and_tag(&self, state: State) -> (usize, u16) {
-        let mixed = state.mix();
-        let line = (u64::from((mixed >> 16) as u32) * self.lines as u64) >> 32;
-        (line as usize, (mixed >> 48) as u16)
+    fn line_and_tag(&self, hash: u64) -> (usize, u16) {
+        let line = (u64::from((hash >> 16) as u32) * self.lines as u64) >> 32;
+        (line as usize, (hash >> 48) as u16)
+    }
+
+    #[inline(always)]
+    fn line(&self, index: usize) -> &[AtomicU64; LINE] {
+        debug_assert!(index < self.lines);
+        // SAFETY: there are `lines` of so many words, and callers stay below that.
+        unsafe { self.words.as_chunks::<LINE>().0.get_unchecked(index) }
     }
 
     /// Asks for the line of a prefix.
     #[inline(always)]
-    pub(super) fn prefetch(&self, state: State) {
-        prefetch_read(self.words[self.line_and_tag(state).0 * LINE..].as_ptr());
+    pub(super) fn prefetch(&self, hash: u64) {
+        prefetch_read(self.line(self.line_and_tag(hash).0));
     }
 
-    /// The first entry with the prefix's tag that `is` the one.
-    #[inline(always)]
-    pub(super) fn find(&self, state: State, is: impl Fn(Node) -> bool) -> Option<Place> {
-        let (mut line, tag) = self.line_and_tag(state);
+    /// The first entry with the tag of a prefix, whose hash is given, that `is` the one.
+    pub(super) fn find(&self, hash: u64, is: impl Fn(Node) -> bool) -> Option<Place> {
+        let (mut index, tag) = self.line_and_tag(hash);
         for _ in 0..REACH {
-            let mut open = false;
-            for index in line * LINE..(line + 1) * LINE {
+            let line = self.line(index);
+            for place in Places::of(line, tag) {
                 // The callers hold a guard, or the lock.
-                let word = self.words[index].load(PROTECT);
-                open |= word == 0;
-                if Tagged(word).tag() != tag {
-                    continue;
-                }
+                let word = line[place % LINE].load(PROTECT);
                 // SAFETY: entries hold words of nodes, which are retired once they are unlinked.
-                if let Some(node) = unsafe { Node::from_word(word) }
+                if Tagged(word).tag() == tag
+                    && let Some(node) = unsafe { Node::from_word(word) }
                     && is(node)
                 {
-                    return Some(Place { index, node });
+                    return Some(Place { index: index * LINE + place, node });
                 }
             }
-            if open {
+            // Relaxed: says where to stop, and leads nowhere.
+            if line[LINE - 1].load(Ordering::Relaxed) == 0 {
                 return None;
             }
-            line = (line + 1) % self.lines;
+            index = if index + 1 == self.lines { 0 } else { index + 1 };
         }
         None
     }
 
-    /// The entry of `prefix`, whose state is given.
-    pub(super) fn find_exactly(&self, state: State, prefix: &[u8]) -> Option<Place> {
-        self.find(state, |node| node.stands_for(prefix))
+    /// The word of the first entry with the tag of a prefix, whose hash is given; 0 if there is none.
+    #[inline(always)]
+    pub(super) fn guess(&self, hash: u64) -> u64 {
+        let (index, tag) = self.line_and_tag(hash);
+        let line = self.line(index);
+        // What stands there may be another entry by now, or none: it is a guess.
+        match Places::of(line, tag).next().map(|place| line[place % LINE].load(PROTECT)) {
+            Some(word) if Tagged(word).address() != 0 => word,
+            // Relaxed: says where to stop, and leads nowhere.
+            None if line[LINE - 1].load(Ordering::Relaxed) == 0 => 0,
+            _ => self.guess_further(hash),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn guess_further(&self, hash: u64) -> u64 {
+        self.find(hash, |_| true).map_or(0, |place| place.node.untagged())
+    }
+
+    /// The entry of `prefix`, whose hash is given.
+    pub(super) fn find_exactly(&self, hash: u64, prefix: &[u8]) -> Option<Place> {
+        self.find(hash, |node| node.stands_for(prefix))
     }
 
     /// Adds an entry for a prefix that has none; false if there is no room within reach. The caller holds the lock, as for all
     /// that follow.
-    pub(super) fn insert(&self, state: State, len: usize, node: Node) -> bool {
-        let (start, tag) = self.line_and_tag(state);
+    pub(super) fn insert(&self, hash: u64, len: usize, node: Node) -> bool {
+        let (start, tag) = self.line_and_tag(hash);
         let reach = (0..REACH.min(self.lines)).flat_map(|step| {
             let line = (start + step) % self.lines;
             line * LINE..(line + 1) * LINE
@@ -247,8 +275,7 @@ impl Table {
 
     /// Takes an entry out.
     pub(super) fn remove(&self, place: Place) {
-        let line = place.index / LINE * LINE;
-        let open = self.words[line..line + LINE].iter().any(|word| word.load(Ordering::Relaxed) == 0);
+        let open = self.line(place.index / LINE)[LINE - 1].load(Ordering::Relaxed) == 0;
         self.live.fetch_sub(1, Ordering::Relaxed);
         if !open {
             self.gone.fetch_add(1, Ordering::Relaxed);

@@ -16,7 +16,7 @@ const LEN: usize = 12;
 /// Strings of [`LEN`] bytes that all have the CRC-32C of the first one. The CRC of a difference depends on the difference alone, and
 /// linearly, so the differences that change nothing are the kernel of a matrix of 32 rows.
 fn colliding(count: usize) -> Vec<[u8; LEN]> {
-    let crc = |bytes: &[u8; LEN]| PrefixHash::Portable.extend(PrefixHash::Portable.start(), bytes).mix();
+    let crc = |bytes: &[u8; LEN]| PrefixHash::Portable.of(bytes);
     let register = |bits: u128| {
         let bytes: [u8; LEN] = bits.to_le_bytes()[..LEN].try_into().unwrap();
         u64::from(!::crc32c::crc32c(&bytes)) ^ u64::from(!::crc32c::crc32c(&[0; LEN]))

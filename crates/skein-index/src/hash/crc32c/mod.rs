@@ -22,19 +22,8 @@ pub(super) fn in_hardware() -> bool {
     processor::has_it()
 }
 
-/// The register after some more bytes. REQUIRES: [`in_hardware`].
+/// The register after eight more bytes. REQUIRES: [`in_hardware`].
 #[inline(always)]
-pub(super) fn extend(mut register: u64, bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    for word in words {
-        register = processor::by_8(register, u64::from_le_bytes(*word));
-    }
-    let (halves, rest) = rest.as_chunks::<4>();
-    for half in halves {
-        register = processor::by_4(register, u32::from_le_bytes(*half));
-    }
-    for &byte in rest {
-        register = processor::by_1(register, byte);
-    }
-    register
+pub(super) fn step(register: u64, word: u64) -> u64 {
+    processor::by_8(register, word)
 }

@@ -8,13 +8,3 @@ pub(in crate::hash) fn has_it() -> bool {
 pub(in crate::hash) fn by_8(_register: u64, _bytes: u64) -> u64 {
     unreachable!("callers ask `has_it`")
 }
-
-#[inline(always)]
-pub(in crate::hash) fn by_4(_register: u64, _bytes: u32) -> u64 {
-    unreachable!("callers ask `has_it`")
-}
-
-#[inline(always)]
-pub(in crate::hash) fn by_1(_register: u64, _byte: u8) -> u64 {
-    unreachable!("callers ask `has_it`")
-}

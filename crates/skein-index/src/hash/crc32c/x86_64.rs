@@ -15,23 +15,3 @@ pub(in crate::hash) fn by_8(mut register: u64, bytes: u64) -> u64 {
     }
     register
 }
-
-#[inline(always)]
-pub(in crate::hash) fn by_4(mut register: u64, bytes: u32) -> u64 {
-    // SAFETY: as in `by_8`.
-    unsafe {
-        asm!("crc32 {register:e}, {bytes:e}", register = inout(reg) register, bytes = in(reg) bytes,
-            options(pure, nomem, nostack, preserves_flags));
-    }
-    register
-}
-
-#[inline(always)]
-pub(in crate::hash) fn by_1(mut register: u64, byte: u8) -> u64 {
-    // SAFETY: as in `by_8`.
-    unsafe {
-        asm!("crc32 {register:e}, {byte}", register = inout(reg) register, byte = in(reg_byte) byte,
-            options(pure, nomem, nostack, preserves_flags));
-    }
-    register
-}

@@ -1,0 +1,90 @@
+//! A cache line of eight tagged pointers: which of them have a tag.
+//!
+//! ```text
+//!   words   tag, address | tag, address | ... 8
+//!              ▼              ▼
+//!   tags    │ 16 │ 16 │ 16 │ 16 │ 16 │ 16 │ 16 │ 16 │  = tag?   ──►  8 bits
+//! ```
+//!
+//! The table's lines and those of leaves are searched here. All eight words are compared whatever the answer is: which of eight words it will be is
+//! what no processor can predict, and a wrong prediction costs more than the comparisons.
+//!
+//! The answer is a hint: who follows a word loads it by itself and looks at its tag again.
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(skein_loom)))]
+mod x86_64;
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(skein_loom)))]
+use x86_64::places;
+
+#[cfg(any(not(target_arch = "x86_64"), miri, skein_loom))]
+use portable as places;
+
+use skein_sync::atomic::AtomicU64;
+
+use crate::memory::CACHE_LINE;
+
+/// Words in a line.
+pub(super) const LINE: usize = CACHE_LINE / size_of::<u64>();
+
+/// The places in a line of the words that have a tag, in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places(u32);
+
+impl Places {
+    /// Looks at a line.
+    #[inline(always)]
+    pub(super) fn of(line: &[AtomicU64; LINE], tag: u16) -> Self {
+        Self(places(line, tag))
+    }
+}
+
+impl Iterator for Places {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let place = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(place)
+    }
+}
+
+/// A bit for each word that has the tag.
+#[cfg(any(test, not(target_arch = "x86_64"), miri, skein_loom))]
+#[inline(always)]
+fn portable(line: &[AtomicU64; LINE], tag: u16) -> u32 {
+    use skein_sync::reclaim::PROTECT;
+
+    let has = |word: &AtomicU64| u32::from(super::tagged::Tagged(word.load(PROTECT)).tag() == tag);
+    line.iter().enumerate().fold(0, |bits, (place, word)| bits | has(word) << place)
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+
+    /// A line on a boundary of its own, as lines of tables and leaves are.
+    #[repr(align(64))]
+    struct Aligned([AtomicU64; LINE]);
+
+    #[test]
+    fn the_words_with_a_tag_are_found_in_every_place() {
+        for tag in [0, 1, 0x7fff, 0x8000, 0xfffe, 0xffff] {
+            for wanted in 0..256_u32 {
+                let word = |place: usize| {
+                    let own = if wanted & 1 << place == 0 { tag ^ (1 << (place * 2)) } else { tag };
+                    AtomicU64::new(u64::from(own) << 48 | 0x7fff_8000_fff8 | place as u64 % 8)
+                };
+                let line = Aligned(std::array::from_fn(word));
+                let found: Vec<usize> = Places::of(&line.0, tag).collect();
+                let expected: Vec<usize> = (0..LINE).filter(|place| wanted & 1 << place != 0).collect();
+                assert_eq!(found, expected, "tag {tag:x}");
+                assert_eq!(portable(&line.0, tag), wanted);
+            }
+        }
+    }
+}
