@@ -78,8 +78,8 @@ impl Meta {
 
     /// Takes the lock.
     pub(super) fn lock<'a, G: Guard>(&'a self, arena: &'a Arena, guard: &'a G) -> MetaWriter<'a, G> {
-        let _held = lock(&self.lock);
-        MetaWriter { meta: self, arena, guard, path: Prefixes::empty(self.table().hash), _held }
+        let held = lock(&self.lock);
+        MetaWriter { meta: self, arena, guard, path: Prefixes::empty(self.table().hash), _held: held }
     }
 
     /// Frees the table and all items.

@@ -199,9 +199,11 @@ impl Table {
             for place in Places::of(line, tag) {
                 // The callers hold a guard, or the lock.
                 let word = line[place % LINE].load(PROTECT);
+                if Tagged(word).tag() != tag {
+                    continue;
+                }
                 // SAFETY: entries hold words of nodes, which are retired once they are unlinked.
-                if Tagged(word).tag() == tag
-                    && let Some(node) = unsafe { Node::from_word(word) }
+                if let Some(node) = unsafe { Node::from_word(word) }
                     && is(node)
                 {
                     return Some(Place { index: index * LINE + place, node });

@@ -28,7 +28,7 @@ use crate::memory::CACHE_LINE;
 pub(super) const LINE: usize = CACHE_LINE / size_of::<u64>();
 
 /// The places in a line of the words that have a tag, in order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Places(u32);
 
 impl Places {
@@ -77,7 +77,7 @@ mod tests {
             for wanted in 0..256_u32 {
                 let word = |place: usize| {
                     let own = if wanted & 1 << place == 0 { tag ^ (1 << (place * 2)) } else { tag };
-                    AtomicU64::new(u64::from(own) << 48 | 0x7fff_8000_fff8 | place as u64 % 8)
+                    AtomicU64::new(u64::from(own) << 48 | 0x7fff_8000_fff8 | (place as u64 % 8))
                 };
                 let line = Aligned(std::array::from_fn(word));
                 let found: Vec<usize> = Places::of(&line.0, tag).collect();
