@@ -5,6 +5,7 @@
 //! server that does nothing.
 
 use linkme::distributed_slice;
+use skein_store::IndexKind;
 
 use super::table::{Shape, Table};
 use super::target::{self, Wanted, measure};
@@ -24,8 +25,8 @@ const BATCH: usize = 800;
 /// Connections that each have a batch under way: enough that the server never waits.
 const CONNECTIONS: usize = 8;
 const VALUE_BYTES: usize = 8;
-/// Servers at once: for each index, two others, and room for more indexes.
-const SERVERS: u64 = 6;
+/// Servers with rows at once: one for each index, and two others.
+const SERVERS: u64 = IndexKind::ALL.len() as u64 + 2;
 
 const RATE: Place<'_> = rate("GET");
 const CPU: Place<'_> = cpu("GET, CPU");

@@ -104,7 +104,10 @@ fn contents(view: &View<'_>) -> Markup {
 /// The answers to a run's claim.
 fn badges(run: &RunView<'_>) -> Markup {
     html! {
-        @for verdict in &run.verdicts { (badge(verdict.answer)) }
+        @for given in [Answer::Holds, Answer::DoesNotHold, Answer::CannotBeTested] {
+            @let count = run.verdicts.iter().filter(|verdict| verdict.answer == given).count();
+            @if count > 0 { (badge(given)) @if count > 1 { " × " (count) " " } }
+        }
         @if run.verdicts.is_empty() { span class="badge" { "? no verdict" } }
     }
 }

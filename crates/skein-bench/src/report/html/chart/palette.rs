@@ -1,12 +1,14 @@
 //! Who looks how: the same on every chart, and on the next page too.
 //!
 //! A look is a hue, a dash and a mark, so that no colour has to be told from another by itself. Names that are known have theirs by their
-//! place in a family below; others have one by a hash of their name, and step aside only for a name of the same page.
+//! place in a family below, or by their place among our indexes; others have one by a hash of their name, and step aside only for a name of the same page.
 //!
 //! The hues were searched for so that any two differ as much as seven can, in the space `OKLab`, to people who see all colours and to those who do not
 //! see red, green or blue: the least distance is 0.12, and 0.02 can just be told apart.
 
 use std::collections::{BTreeSet, HashMap};
+
+use crate::rival::index;
 
 /// How many hues there are.
 pub(in crate::report::html) const HUES: usize = 7;
@@ -51,6 +53,9 @@ const FAMILIES: [&[&str]; 6] = [
     &["skein-masstree", "skein-masstree, again"],
 ];
 
+/// The look of our second index; the others follow. No family has these.
+const OWN: usize = 9;
+
 /// How a contender is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look(usize);
@@ -82,7 +87,6 @@ impl Palette {
     /// For these names.
     pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
         let names: BTreeSet<&str> = names.collect();
-        let known = |name: &str| FAMILIES.iter().find_map(|family| family.iter().position(|of| *of == name));
         let mut looks: HashMap<String, usize> = HashMap::new();
         let mut taken = BTreeSet::new();
         for (name, look) in names.iter().filter_map(|name| Some((*name, known(name)?))) {
@@ -105,6 +109,18 @@ impl Palette {
     }
 }
 
+/// The look of a name that has one on any page.
+fn known(name: &str) -> Option<usize> {
+    FAMILIES.iter().find_map(|family| family.iter().position(|of| *of == name)).or_else(|| own(name))
+}
+
+/// The look of an index of ours, or of processes with one each: of its hue, dashed otherwise.
+fn own(name: &str) -> Option<usize> {
+    let (index, apart) = name.strip_suffix(", processes").map_or((name, 0), |index| (index, HUES));
+    let indexes = index::all().into_iter().filter(|entry| entry.ours()).skip(1);
+    indexes.zip(OWN..).find_map(|(entry, look)| (entry.name == index).then_some(look + apart))
+}
+
 /// FNV-1a: the same in every build, unlike the standard library's.
 fn hash(name: &str) -> usize {
     let hash = name
@@ -124,6 +140,19 @@ mod tests {
             Palette::of(["zzz", "btreemap", "skein-masstree", "another", "masstree-crate"].into_iter());
         assert_eq!(alone.look("btreemap"), crowd.look("btreemap"));
         assert_eq!(crowd.look("skein-masstree"), Look::first());
+    }
+
+    #[test]
+    fn our_indexes_look_the_same_on_any_page_and_differ_from_all_that_are_known() {
+        let mut looks = BTreeSet::new();
+        for entry in index::all().into_iter().filter(|entry| entry.ours()) {
+            for name in [entry.name.to_owned(), format!("{}, processes", entry.name)] {
+                let look = known(&name).expect("known");
+                assert!(look < LOOKS && looks.insert(look), "{name} looks like another");
+                let family = FAMILIES[0].iter().position(|of| *of == name);
+                assert!(family.is_some() || FAMILIES.iter().all(|family| family.len() <= look), "{name}");
+            }
+        }
     }
 
     #[test]

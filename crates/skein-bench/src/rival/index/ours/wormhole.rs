@@ -75,9 +75,7 @@ impl<const W: usize> Named for WormholeOf<W> {
     }
 
     fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
-        let trie = index.check()?.trie_bytes;
-        let memory = index.memory();
-        Ok(vec![("leaves", memory.nodes - trie), (TRIE, trie), ("keys", memory.keys)])
+        parts(index)
     }
 }
 
@@ -92,4 +90,15 @@ impl Named for WormholeAlone {
         // SAFETY: registered as a contender for one thread; the bench's scans end before it writes.
         unsafe { Wormhole::alone(Arc::new(Collector::new())) }
     }
+
+    fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
+        parts(index)
+    }
+}
+
+/// What it holds by part, once it has verified itself: its nodes are its leaves.
+fn parts<const W: usize>(index: &mut Wormhole<Inline<u64>, W>) -> Result<Vec<(&'static str, usize)>, String> {
+    let trie = index.check()?.trie_bytes;
+    let memory = index.memory();
+    Ok(vec![("nodes", memory.nodes - trie), (TRIE, trie), ("keys", memory.keys)])
 }
