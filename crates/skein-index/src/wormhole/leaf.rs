@@ -350,8 +350,9 @@ impl Leaf {
                 self.body().slots.0[free].store(record.word(), Ordering::Release);
                 return free;
             }
-            // Release: pairs with the Acquire in `spilled`.
-            self.body().spilled.fetch_or(1 << line, Ordering::Release);
+            let spilled = self.body().spilled.load(Ordering::Relaxed) | 1 << line;
+            // Release: pairs with the Acquire in `spilled`. No other thread writes it meanwhile.
+            self.body().spilled.store(spilled, Ordering::Release);
             line = (line + 1) % LINES;
         }
     }

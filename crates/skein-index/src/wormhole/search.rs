@@ -1,7 +1,5 @@
 //! Searching one leaf: by tag for one key, by order for a place.
 
-use std::cmp::Ordering;
-
 use super::leaf::{LINES, Leaf, Ranks, SLOTS, home, looks_like};
 use super::record::{Record, kind_of};
 use super::variant::{WITHOUT_LEAF_TAGS, WITHOUT_POSITION, has};
@@ -121,16 +119,20 @@ impl Leaf {
             Record::prefetch(self.slot(slot.into()));
         }
         let skip = self.common_prefix(ranks);
-        let keyed = |slot: u8| {
-            let key = self.record(slot.into()).map_or(&[][..], Record::key);
-            Headed { head: head_after(key, skip), key, slot }
-        };
-        let mut all: Vec<Headed<'_>> = ranks.as_slice().iter().map(|&slot| keyed(slot)).collect();
-        all[ranks.sorted..].sort_unstable_by(Headed::cmp);
-        // Two runs: the sort that merges runs does this in one pass.
-        all.sort_by(Headed::cmp);
-        for (place, headed) in ranks.slots.iter_mut().zip(&all) {
-            *place = headed.slot;
+        let key = |slot: u8| self.record(slot.into()).map_or(&[][..], Record::key);
+        // Numbers sort without a branch for each comparison: the first bytes beyond what all keys share, and the slot.
+        let mut room = [0; SLOTS];
+        let all = &mut room[..ranks.count];
+        for (number, &slot) in all.iter_mut().zip(ranks.as_slice()) {
+            *number = u128::from(head_after(key(slot), skip)) << 64 | u128::from(slot);
+        }
+        all.sort_unstable();
+        // Few keys are alike that far.
+        for alike in all.chunk_by_mut(|a, b| a >> 64 == b >> 64).filter(|alike| alike.len() > 1) {
+            alike.sort_unstable_by_key(|&number| key(number as u8));
+        }
+        for (place, &number) in ranks.slots.iter_mut().zip(&*all) {
+            *place = number as u8;
         }
         ranks.sorted = ranks.count;
     }
@@ -143,30 +145,26 @@ impl Leaf {
     }
 }
 
-/// A key with its first bytes beyond what all keys share, as a number: most comparisons end there.
-struct Headed<'k> {
-    head: u64,
-    key: &'k [u8],
-    slot: u8,
-}
-
-impl Headed<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.head.cmp(&other.head).then_with(|| self.key.cmp(other.key))
-    }
-}
-
+/// The first eight bytes from `skip` on, zeros after the last one, as a number.
 fn head_after(key: &[u8], skip: usize) -> u64 {
     let rest = &key[skip..];
-    let mut head = [0; 8];
-    let length = rest.len().min(8);
-    head[..length].copy_from_slice(&rest[..length]);
-    u64::from_be_bytes(head)
+    match rest.first_chunk() {
+        Some(head) => u64::from_be_bytes(*head),
+        None => rest.iter().rfold(0, |head, &byte| head >> 8 | u64::from(byte) << 56),
+    }
 }
 
 /// The length of the longest common prefix.
 pub(super) fn common_len(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+    let mut len = 0;
+    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differ != 0 {
+            return len + differ.trailing_zeros() as usize / 8;
+        }
+        len += 8;
+    }
+    len + a[len..].iter().zip(&b[len..]).take_while(|(a, b)| a == b).count()
 }
 
 const _: () = assert!(SLOTS <= u8::MAX as usize, "a rank is a byte");

@@ -72,9 +72,10 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 true
             }
             (Change::Put(value), None) => {
+                // First: a locked instruction waits for all writes before it, and the record's go to memory that no cache holds.
+                self.base.len.add(guard.thread_id(), 1);
                 let record = Record::new(&self.base.arena, tag, key, value.into_word());
                 self.add(latch, record, search.collisions, guard);
-                self.base.len.add(guard.thread_id(), 1);
                 true
             }
             (Change::Remove, Some(held)) => {
