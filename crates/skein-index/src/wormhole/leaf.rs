@@ -192,14 +192,16 @@ impl Leaf {
     #[inline(always)]
     pub(super) fn prefetch_with_order(self, tag: u16) {
         self.prefetch(tag);
+        self.prefetch_header();
         let order = self.0.as_ptr().cast::<u8>().wrapping_add(std::mem::offset_of!(Body, order));
         prefetch_lines::<{ SLOTS.div_ceil(CACHE_LINE) }, _>(order);
     }
 
-    /// Asks for the header alone.
+    /// Asks for the header with the anchor.
     #[inline(always)]
     pub(super) fn prefetch_header(self) {
-        prefetch_read(self.0.as_ptr());
+        const LINES_OF_HEADER: usize = std::mem::offset_of!(Body, order) / CACHE_LINE;
+        prefetch_lines::<LINES_OF_HEADER, _>(self.0.as_ptr());
     }
 
     /// Asks for all lines: for scans.
