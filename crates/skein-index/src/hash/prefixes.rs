@@ -24,8 +24,7 @@ struct Kept {
 
 /// A key with what its prefixes' hashes follow from.
 ///
-/// It is made empty and then set, in place: moved right after it was written, it would be read in larger pieces than it was
-/// written, and the processor waits for the writes then, and with them for all reads before them.
+/// It is made empty and then set, in place: its states are not to be copied right after they were written.
 #[derive(Debug)]
 pub(crate) struct Prefixes<'k> {
     bytes: &'k [u8],
