@@ -1,95 +1,23 @@
 //! Linearizability of small histories: a few threads do a few operations each on two or three keys, and for the
-//! answers they got there must be an order of all operations that explains them and respects real time.
-//!
-//! The order is searched for by brute force (Wing and Gong 1993): of the operations whose turn it can be,
-//! those that nobody finished before, try each whose answer fits, and go on.
+//! answers they got there must be an order of all operations that explains them and respects real time
+//! (`support/history.rs`).
 #![cfg(not(skein_loom))]
 
 mod support;
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 
-use skein_index::{Change, Collector, Inline, Masstree, OrderedIndex, Wormhole};
+use skein_index::{Collector, Inline, Masstree, OrderedIndex, Wormhole};
+use support::history::{Clock, Done, Kind, explains, perform};
 use support::random::Random;
 
 const THREADS: usize = 3;
 const OPERATIONS: usize = 5;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Get,
-    Insert(u64),
-    Remove,
-    /// Adds one if the key is there.
-    Increment,
-}
-
-/// A finished operation: what it was, what it answered, and when it began and ended.
-#[derive(Clone, Copy, Debug)]
-struct Done {
-    key: usize,
-    kind: Kind,
-    answer: Option<u64>,
-    began: u64,
-    ended: u64,
-}
-
-/// What the index must hold; small, so that it can be remembered.
-type State = BTreeMap<usize, u64>;
-
-/// The answer an operation must give in this state, which it changes.
-fn apply(state: &mut State, done: &Done) -> Option<u64> {
-    match done.kind {
-        Kind::Get => state.get(&done.key).copied(),
-        Kind::Insert(value) => state.insert(done.key, value),
-        Kind::Remove => state.remove(&done.key),
-        Kind::Increment => {
-            let before = state.get(&done.key).copied();
-            state.entry(done.key).and_modify(|value| *value += 1);
-            before
-        }
-    }
-}
-
-/// Whether some order of the operations not yet in `taken` explains their answers.
-fn explains(history: &[Done], taken: u32, state: &State, seen: &mut HashSet<(u32, State)>) -> bool {
-    if taken.count_ones() as usize == history.len() {
-        return true;
-    }
-    if !seen.insert((taken, state.clone())) {
-        return false;
-    }
-    let left = || (0..history.len()).filter(|at| taken & 1 << at == 0);
-    let first_end = left().map(|at| history[at].ended).min().expect("some are left");
-    left().filter(|&at| history[at].began < first_end).any(|at| {
-        let mut after = state.clone();
-        apply(&mut after, &history[at]) == history[at].answer
-            && explains(history, taken | 1 << at, &after, seen)
-    })
-}
-
-/// One thread's operations, with the times.
-fn run<I: OrderedIndex<Inline<u64>>>(index: &I, keys: &[&[u8]], clock: &AtomicU64, seed: u64) -> Vec<Done> {
+/// One thread's operations.
+fn run<I: OrderedIndex<Inline<u64>>>(index: &I, keys: &[&[u8]], clock: &Clock, seed: u64) -> Vec<Done> {
     let mut random = Random::new(seed);
-    let operation = |_| {
-        let (key, value) = (random.below(keys.len()), random.next() >> 1);
-        let kind = [Kind::Get, Kind::Insert(value), Kind::Remove, Kind::Increment][random.below(4)];
-        let guard = index.collector().enter();
-        let began = clock.fetch_add(1, Ordering::SeqCst);
-        let answer = match kind {
-            Kind::Get => index.get(keys[key], &guard),
-            Kind::Insert(value) => index.insert(keys[key], Inline(value), &guard).unwrap(),
-            Kind::Remove => index.remove(keys[key], &guard),
-            Kind::Increment => {
-                let add =
-                    |seen: Option<u64>| seen.map_or(Change::Keep, |value| Change::Put(Inline(value + 1)));
-                index.compute(keys[key], add, &guard).unwrap().before
-            }
-        };
-        Done { key, kind, answer, began, ended: clock.fetch_add(1, Ordering::SeqCst) }
-    };
+    let operation = |_| perform(index, keys, (random.below(keys.len()), Kind::any(&mut random)), clock);
     (0..OPERATIONS).map(operation).collect()
 }
 
@@ -108,7 +36,7 @@ fn check<I: OrderedIndex<Inline<u64>>>(make: fn() -> I, keys: &[&[u8]], others: 
         for key in &others[..round as usize % (others.len() + 1)] {
             index.insert(key, Inline(0), &index.collector().enter()).unwrap();
         }
-        let (clock, barrier) = (AtomicU64::new(0), Barrier::new(THREADS));
+        let (clock, barrier) = (Clock::default(), Barrier::new(THREADS));
         let history: Vec<Done> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..THREADS as u64)
                 .map(|thread| {
@@ -121,7 +49,7 @@ fn check<I: OrderedIndex<Inline<u64>>>(make: fn() -> I, keys: &[&[u8]], others: 
                 .collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
         });
-        assert!(explains(&history, 0, &State::new(), &mut HashSet::new()), "no order explains {history:#?}");
+        assert!(explains(&history), "no order explains {history:#?}");
     }
 }
 
@@ -151,7 +79,7 @@ fn histories_in_leaves_with_a_common_prefix() {
 fn a_wrong_history_is_refused() {
     let done = |kind, answer, began, ended| Done { key: 0, kind, answer, began, ended };
     let stale = [done(Kind::Insert(1), None, 0, 1), done(Kind::Get, None, 2, 3)];
-    assert!(!explains(&stale, 0, &State::new(), &mut HashSet::new()));
+    assert!(!explains(&stale));
     let overlapping = [done(Kind::Insert(1), None, 0, 2), done(Kind::Get, None, 1, 3)];
-    assert!(explains(&overlapping, 0, &State::new(), &mut HashSet::new()));
+    assert!(explains(&overlapping));
 }

@@ -6,7 +6,7 @@
 //!
 //! Each model runs the crate's own code; threads are two, and the scheduler may interrupt each run up to
 //! twice (`PREEMPTIONS`).
-#![cfg(skein_loom)]
+#![cfg(all(skein_loom, not(feature = "shuttle")))]
 
 #[path = "support/checked.rs"]
 mod checked;

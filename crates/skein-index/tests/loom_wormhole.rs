@@ -6,7 +6,7 @@
 //!
 //! Each model runs the crate's own code; threads are two, and the scheduler may interrupt each run up to
 //! twice (`PREEMPTIONS`), once where operations are long.
-#![cfg(skein_loom)]
+#![cfg(all(skein_loom, not(feature = "shuttle")))]
 #![cfg(not(feature = "planted-bugs"))]
 
 #[path = "support/checked.rs"]
@@ -62,7 +62,7 @@ fn two_inserts_into_one_leaf() {
 #[test]
 fn a_split_hides_no_key() {
     model(
-        1,
+        PREEMPTIONS,
         &["a", "b", "d", "e"],
         |index| assert_eq!(put(index, "c", 9), None),
         |index| {
@@ -75,7 +75,7 @@ fn a_split_hides_no_key() {
 #[test]
 fn split_against_insert() {
     model(
-        1,
+        PREEMPTIONS,
         &["a", "b", "d", "e"],
         |index| assert_eq!(put(index, "c", 9), None),
         |index| assert_eq!(put(index, "f", 8), None),

@@ -14,13 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use skein_index::{Boxed, Change, Collector, Cursor, Guard, Inline, Masstree, OrderedIndex, Slot, Wormhole};
 use support::checked::Checked;
 use support::random::Random;
-use support::shared_keys;
-
-/// A number of operations, times what the environment says.
-fn times(operations: usize) -> usize {
-    let factor = std::env::var("SKEIN_STRESS").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
-    if cfg!(miri) { operations / 200 } else { operations * factor }
-}
+use support::{shared_keys, times};
 
 /// A value that names its key: the key's number above, a counter below.
 fn value_of(key: usize, version: u64) -> u64 {

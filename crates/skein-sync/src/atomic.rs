@@ -1,18 +1,20 @@
-//! The atomics façade: `std`'s types, or `loom`'s under `--cfg skein_loom`.
+//! The atomics façade: `std`'s types, or `loom`'s under `--cfg skein_loom` (`shuttle`'s with the feature of that name).
 //!
 //! Everything that is shared between threads in `SkeinDB` goes through these names, so that a model of a
 //! protocol is the protocol's own code and not a copy of it.
 
-#[cfg(skein_loom)]
+#[cfg(all(skein_loom, not(feature = "shuttle")))]
 mod traced;
 
+#[cfg(all(skein_loom, feature = "shuttle"))]
+pub use crate::model::sync::atomic::AtomicU64;
 #[cfg(skein_loom)]
-pub use loom::sync::atomic::{
+pub use crate::model::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence,
 };
 #[cfg(not(skein_loom))]
 pub use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
-#[cfg(skein_loom)]
+#[cfg(all(skein_loom, not(feature = "shuttle")))]
 pub use traced::AtomicU64;

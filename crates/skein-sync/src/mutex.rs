@@ -1,7 +1,7 @@
-//! The mutex façade: `std`'s, or `loom`'s under `--cfg skein_loom`; for locks inside what models explore.
+//! The mutex façade: `std`'s, or a model's under `--cfg skein_loom`; for locks inside what models explore.
 
 #[cfg(skein_loom)]
-pub use loom::sync::{Mutex, MutexGuard};
+pub use crate::model::sync::{Mutex, MutexGuard};
 #[cfg(not(skein_loom))]
 pub use std::sync::{Mutex, MutexGuard};
 

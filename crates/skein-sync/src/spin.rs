@@ -31,7 +31,7 @@ impl Backoff {
     /// Waits a moment: longer the more often it was called.
     pub fn wait(&mut self) {
         #[cfg(skein_loom)]
-        loom::thread::yield_now();
+        crate::model::thread::yield_now();
         #[cfg(not(skein_loom))]
         if self.turns < SPINS_BEFORE_YIELD {
             self.turns += 1;

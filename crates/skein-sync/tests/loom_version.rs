@@ -3,7 +3,7 @@
 //! ```sh
 //! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-sync --test loom_version --release
 //! ```
-#![cfg(skein_loom)]
+#![cfg(all(skein_loom, not(feature = "shuttle")))]
 
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@
 
 pub mod checked;
 pub mod conformance;
+pub mod history;
 pub mod random;
 pub mod shared_keys;
 
@@ -12,6 +13,12 @@ use std::ops::{Bound, ControlFlow};
 
 use proptest::prelude::*;
 use skein_index::{Change, Cursor, Direction, Guard, Inline, OrderedIndex, range, walk};
+
+/// A number of operations, times what the environment says.
+pub fn times(operations: usize) -> usize {
+    let factor = std::env::var("SKEIN_STRESS").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
+    if cfg!(miri) { operations / 200 } else { operations * factor }
+}
 
 /// A key.
 pub type Key = Vec<u8>;

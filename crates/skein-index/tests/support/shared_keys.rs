@@ -28,8 +28,6 @@ pub fn paths(count: usize) -> Vec<Vec<u8>> {
         keys.insert(path.into_bytes());
     }
     let mut keys: Vec<_> = keys.into_iter().collect();
-    for i in (1..keys.len()).rev() {
-        keys.swap(i, random.below(i + 1));
-    }
+    random.shuffle(&mut keys);
     keys
 }

@@ -1,4 +1,4 @@
-//! The collector of the `loom` models: keeps everything until it is dropped.
+//! The collector of the models: keeps everything until it is dropped.
 
 use std::fmt;
 use std::sync::Mutex;

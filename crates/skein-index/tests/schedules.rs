@@ -1,0 +1,185 @@
+//! Whole operations of several threads under sampled schedules: where `loom` goes through all orders of two short operations,
+//! `shuttle` draws orders of many, so that splits and merges meet lookups, writes and scans in the same run.
+//!
+//! ```sh
+//! RUSTFLAGS="--cfg skein_loom" cargo test --release -p skein-index --features shuttle --test schedules
+//! ```
+//!
+//! Nodes are narrow, and a run starts with so few keys that nodes split, or so many that they merge. Its history must have an order that
+//! explains it, key by key (what each key does by itself makes the whole linearizable: Herlihy and Wing 1990). A scan counts as a lookup of
+//! each key at some moment of the scan. At the end the structure is checked, and what is left belongs to the history.
+//!
+//! Half of the schedules are drawn step by step, half are of few preemptions at drawn places (Burckhardt and others 2010). A failure
+//! prints what `shuttle` replays it by. `SKEIN_STRESS=30` makes the runs 30 times as long.
+#![cfg(all(skein_loom, feature = "shuttle"))]
+#![cfg_attr(feature = "planted-bugs", allow(dead_code))]
+
+#[path = "support/checked.rs"]
+mod checked;
+#[path = "support/history.rs"]
+mod history;
+#[path = "support/random.rs"]
+mod random;
+
+use std::sync::Arc;
+
+use checked::Checked;
+use history::{Clock, Done, Kind, explains, perform};
+use random::Random;
+use shuttle::rand::RngCore;
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, Runner, thread};
+use skein_index::{Collector, Cursor, Inline, Masstree, Wormhole};
+
+const SEED: u64 = 20;
+/// Preemptions of a schedule that has few.
+const PREEMPTIONS: usize = 4;
+const OPERATIONS: usize = 4;
+
+type Keys = &'static [&'static [u8]];
+
+fn schedules(count: usize) -> usize {
+    let factor = std::env::var("SKEIN_STRESS").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
+    count * factor
+}
+
+/// Runs threads against an index under drawn schedules of both kinds.
+fn explore<I: Checked + 'static>(make: fn() -> I, keys: Keys, threads: usize, count: usize) {
+    let count = schedules(count) / 2;
+    sample(RandomScheduler::new_from_seed(SEED, count), move || run(make, keys, threads));
+    sample(PctScheduler::new_from_seed(SEED, PREEMPTIONS, count), move || run(make, keys, threads));
+}
+
+fn sample(scheduler: impl Scheduler + 'static, run: impl Fn() + Send + Sync + 'static) {
+    let mut config = Config::new();
+    // It says that all orderings are taken as sequentially consistent; the weaker ones are `loom`'s business.
+    config.silence_warnings = true;
+    Runner::new(scheduler, config).run(run);
+}
+
+/// One run: some keys first, then the threads, then a lookup of each key.
+fn run<I: Checked + 'static>(make: fn() -> I, keys: Keys, threads: usize) {
+    let (mut index, clock) = (make(), Arc::new(Clock::default()));
+    let mut random = Random::new(shuttle::rand::thread_rng().next_u64());
+    let fills = random.below(2) == 0;
+    let mut history: Vec<Done> = (0..keys.len())
+        .filter(|_| random.below(4) < if fills { 2 } else { 3 })
+        .map(|key| perform(&index, keys, (key, Kind::Insert(key as u64)), &clock))
+        .collect();
+    let shared = Arc::new(index);
+    let running: Vec<_> = (0..threads)
+        .map(|_| {
+            let (index, clock, random) =
+                (Arc::clone(&shared), Arc::clone(&clock), Random::new(random.next()));
+            thread::spawn(move || operate(&*index, keys, &clock, random, fills))
+        })
+        .collect();
+    history.extend(running.into_iter().flat_map(|thread| thread.join().expect("checks inside hold")));
+    index = Arc::into_inner(shared).expect("the threads are done");
+    index.verify();
+    history.extend(scan(&index, keys, true, &clock));
+    history.extend((0..keys.len()).map(|key| perform(&index, keys, (key, Kind::Get), &clock)));
+    for (key, bytes) in keys.iter().enumerate() {
+        let of_key: Vec<Done> = history.iter().filter(|done| done.key == key).copied().collect();
+        assert!(explains(&of_key), "no order explains what {bytes:?} went through: {of_key:#?}");
+    }
+}
+
+/// One thread's operations: mostly inserts, or mostly removals.
+fn operate<I: Checked>(index: &I, keys: Keys, clock: &Clock, mut random: Random, fills: bool) -> Vec<Done> {
+    let mut history = Vec::new();
+    for _ in 0..OPERATIONS {
+        let (key, value) = (random.below(keys.len()), random.next() >> 1);
+        let kind = match random.below(10) {
+            forward @ (0 | 1) => {
+                history.extend(scan(index, keys, forward == 0, clock));
+                continue;
+            }
+            2 | 3 => Kind::any(&mut random),
+            4 => Kind::Get,
+            _ if fills => Kind::Insert(value),
+            _ => Kind::Remove,
+        };
+        history.push(perform(index, keys, (key, kind), clock));
+    }
+    history
+}
+
+/// A scan of all, which must be in order and meet no key that nobody put there; what it says of each key.
+fn scan<I: Checked>(index: &I, keys: Keys, forward: bool, clock: &Clock) -> Vec<Done> {
+    let guard = index.collector().enter();
+    let began = clock.now();
+    let mut cursor = index.cursor(&guard);
+    let mut met: Vec<(usize, u64)> = Vec::new();
+    while if forward { cursor.next() } else { cursor.prev() } {
+        let key = cursor.key().expect("it stands on a key");
+        let at =
+            keys.iter().position(|&known| known == key).unwrap_or_else(|| panic!("{key:?} was never there"));
+        met.push((at, cursor.value().expect("it stands on a key")));
+    }
+    let ended = clock.now();
+    let in_order =
+        met.is_sorted_by(|a, b| if forward { keys[a.0] < keys[b.0] } else { keys[a.0] > keys[b.0] });
+    assert!(in_order, "out of order, or twice, forward {forward}: {met:?}");
+    let answer = |key| met.iter().find(|&&(at, _)| at == key).map(|&(_, value)| value);
+    (0..keys.len()).map(|key| Done { key, kind: Kind::Get, answer: answer(key), began, ended }).collect()
+}
+
+const LETTERS: Keys = &[b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i", b"j"];
+
+/// Anchors that differ in terminators and tails alone.
+const TAILS: Keys =
+    &[b"", b"\0", b"\0\0", b"a", b"a\0", b"a\0\0", b"a\0\0\0", b"a\0b", b"ab", b"abc", b"abc\0", b"b"];
+
+/// Two layers below the first, and keys beside them.
+const LAYERS: Keys = &[
+    b"a",
+    b"prefix--a",
+    b"prefix--b",
+    b"prefix--c",
+    b"prefix--d",
+    b"prefix--e, and a tail",
+    b"prefix--e, and a tale",
+    b"prefix-z",
+    b"z",
+];
+
+fn wormhole() -> Wormhole<Inline<u64>, 4> {
+    Wormhole::with_variant(Arc::new(Collector::new()))
+}
+
+fn masstree() -> Masstree<Inline<u64>, 3> {
+    Masstree::with_width(Arc::new(Collector::new()))
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_of_letters() {
+    explore(wormhole, LETTERS, 3, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_of_tails() {
+    explore(wormhole, TAILS, 4, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn masstree_of_letters() {
+    explore(masstree, LETTERS, 3, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn masstree_of_layers() {
+    explore(masstree, LAYERS, 4, 4_000);
+}
+
+/// A split that does not tell the readers of its leaf.
+#[test]
+#[cfg(feature = "planted-bugs")]
+fn an_unannounced_split_is_noticed() {
+    let caught = std::panic::catch_unwind(|| explore(wormhole, LETTERS, 3, 20_000)).is_err();
+    assert!(caught, "the planted bug went unnoticed");
+}
