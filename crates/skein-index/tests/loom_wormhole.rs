@@ -46,6 +46,27 @@ fn insert_against_get() {
     );
 }
 
+/// Incident: a scan that began after a lookup had seen a key did not meet it. Consequence: while the key's writer stood still in the
+/// middle of its insert, scans missed a key that was present throughout, against the contract. Fix: an insert notes the key's rank
+/// before it fills the slot, so scans know of it no later than lookups.
+#[test]
+fn what_a_lookup_saw_a_scan_meets() {
+    model(
+        1,
+        &["a", "c"],
+        |index| {
+            let seen = get(index, "b").is_some();
+            let met = scan(index, true);
+            assert!(!seen || met == [b"a", b"b", b"c"], "{met:?}");
+        },
+        |index| {
+            // The first scan puts the leaf in order; those that find it so need no lock.
+            scan(index, true);
+            assert_eq!(put(index, "b", 9), None);
+        },
+    );
+}
+
 #[test]
 fn two_inserts_into_one_leaf() {
     model(

@@ -43,14 +43,19 @@ fn schedules(count: usize) -> usize {
     count * factor
 }
 
-/// Runs threads against an index under drawn schedules of both kinds.
+/// Runs threads against an index.
 fn explore<I: Checked + 'static>(make: fn() -> I, keys: Keys, threads: usize, count: usize) {
-    let count = schedules(count) / 2;
-    sample(RandomScheduler::new_from_seed(SEED, count), move || run(make, keys, threads));
-    sample(PctScheduler::new_from_seed(SEED, PREEMPTIONS, count), move || run(make, keys, threads));
+    sample(count, move || run(make, keys, threads));
 }
 
-fn sample(scheduler: impl Scheduler + 'static, run: impl Fn() + Send + Sync + 'static) {
+/// Runs something under drawn schedules of both kinds.
+fn sample(count: usize, run: impl Fn() + Copy + Send + Sync + 'static) {
+    let count = schedules(count) / 2;
+    sample_by(RandomScheduler::new_from_seed(SEED, count), run);
+    sample_by(PctScheduler::new_from_seed(SEED, PREEMPTIONS, count), run);
+}
+
+fn sample_by(scheduler: impl Scheduler + 'static, run: impl Fn() + Send + Sync + 'static) {
     let mut config = Config::new();
     // It says that all orderings are taken as sequentially consistent; the weaker ones are `loom`'s business.
     config.silence_warnings = true;

@@ -18,7 +18,7 @@
 //!    the table (`meta.rs`) only.
 //! 3. Slots, counts and order change under the leaf's lock only. Whatever takes a key out of reach of a reader that does not
 //!    follow (a split, a merge), or rearranges the order, marks the version first; that a key comes or goes, and nothing else, is one
-//!    store to a slot, with no mark before readers look for keys.
+//!    store to a slot, with no mark before readers look for keys. A record's rank is there before the record.
 //! 4. A record is in at most one slot of the leaves that are not deleted, but for the time of a split or a merge, in which both
 //!    leaves are locked and marked. A deleted leaf has no records.
 //! 5. If a key's record is not in the line that its tag says, all lines from there up to the one that has it are `spilled`.
@@ -312,7 +312,7 @@ impl Leaf {
     /// The lines that are full and have sent records on.
     #[inline(always)]
     pub(super) fn spilled(self) -> u16 {
-        // Acquire: pairs with the Release in `place`. Invariant 5 needs it set before the record that it tells of.
+        // Acquire: pairs with the Release in `free_slot`. Invariant 5 needs it set before the record that it tells of.
         self.body().spilled.load(Ordering::Acquire)
     }
 
@@ -342,14 +342,35 @@ impl Leaf {
         body.count.store(ranks.count as u8, Ordering::Release);
     }
 
-    /// Puts a record into a free slot; returns which. The caller holds the lock, there is room, and the caller adds a rank.
+    /// Adds a record to a leaf with room, the last in order. The caller holds the lock.
+    ///
+    /// The rank first: a lookup that sees the record shows that scans which begin from then on know of it too.
+    pub(super) fn append(self, record: Record) {
+        let slot = self.free_slot(record.tag());
+        self.push(slot);
+        self.fill(slot, record);
+    }
+
+    /// Puts a record into a free slot; returns which. The caller holds the lock and has marked the leaf, there is room, and the caller
+    /// adds a rank.
     pub(super) fn place(self, record: Record) -> usize {
-        let mut line = home(record.tag());
+        let slot = self.free_slot(record.tag());
+        self.fill(slot, record);
+        slot
+    }
+
+    fn fill(self, slot: usize, record: Record) {
+        // Release: pairs with the load in `slot`; the record is initialised, the lines before its own are said to have spilled, and it has a
+        // rank if the leaf is not marked.
+        self.body().slots.0[slot].store(record.word(), Ordering::Release);
+    }
+
+    /// A free slot for a tag; says of the lines before it that they have spilled.
+    fn free_slot(self, tag: u16) -> usize {
+        let mut line = home(tag);
         loop {
             let slots = line * LINE..(line + 1) * LINE;
             if let Some(free) = slots.into_iter().find(|&slot| self.slot(slot) == 0) {
-                // Release: pairs with the load in `slot`; the record is initialised, and the lines before are said to have spilled.
-                self.body().slots.0[free].store(record.word(), Ordering::Release);
                 return free;
             }
             let spilled = self.body().spilled.load(Ordering::Relaxed) | 1 << line;
@@ -359,8 +380,8 @@ impl Leaf {
         }
     }
 
-    /// Adds a rank at the end. The caller holds the lock.
-    pub(super) fn push(self, slot: usize) {
+    /// Adds a rank at the end.
+    fn push(self, slot: usize) {
         let body = self.body();
         let count = body.count.load(Ordering::Relaxed);
         let word = &body.order.0[usize::from(count) / 8];

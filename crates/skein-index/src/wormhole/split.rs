@@ -68,7 +68,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         latch.set_ranks(&ranks);
 
         let half = if key < new.anchor() { latch.leaf() } else { new };
-        half.push(half.place(record));
+        half.append(record);
         let left = latch.leaf();
         drop((latch, new_latch));
         meta.insert_anchor(left, new, next);

@@ -98,8 +98,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             self.split(latch, record, guard);
             return;
         }
-        let slot = latch.place(record);
-        latch.push(slot);
+        latch.append(record);
         if collisions >= COLLISIONS_MAX && !latch.is_keyed() {
             latch.mark_inserting();
             self.make_keyed(latch.leaf());

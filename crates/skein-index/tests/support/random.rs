@@ -22,6 +22,7 @@ impl Random {
     }
 
     /// Puts items in any order.
+    #[allow(dead_code, reason = "models take this file alone, and shuffle nothing")]
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
