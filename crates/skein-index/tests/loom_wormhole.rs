@@ -162,3 +162,25 @@ fn remove_against_insert_of_the_same_key() {
         |index| assert!(matches!(put(index, "b", 9), None | Some(1))),
     );
 }
+
+/// Incident: the last two leaves lost their last keys at once; one took the other in, and stayed, empty. Consequence: an empty leaf that
+/// nothing merged again, memory that did not come back. Fix: a leaf that is empty after it has taken in another is merged in turn.
+#[test]
+fn two_leaves_emptied_at_once() {
+    models::model(
+        || {
+            let index = Index::with_variant(Arc::new(Collector::new()));
+            for key in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"] {
+                put(&index, key, 0);
+            }
+            for key in ["e", "f", "g", "j", "k"] {
+                remove(&index, key);
+            }
+            index
+        },
+        PREEMPTIONS,
+        &[],
+        |index| assert_eq!(remove(index, "i"), Some(0)),
+        |index| assert_eq!(remove(index, "h"), Some(0)),
+    );
+}

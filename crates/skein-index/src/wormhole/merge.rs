@@ -1,12 +1,14 @@
 //! Merging leaves that removals have left small.
 //!
 //! A leaf takes in its right neighbour when both together have at most half of what one can hold, or one of them is empty; the last leaf, when
-//! empty, goes into its left one. So there is an empty leaf only where it is the only one, and that one is the first.
+//! empty, goes into its left one. Two that were emptied at once become one empty leaf, which goes on to be merged. So there is an empty
+//! leaf only where it is the only one, and that one is the first.
 //!
 //! The right leaf is marked deleted, its records go over, and its link to the left stays: whoever comes to it goes that way.
 //! Source: Wormhole, section 2.2 and Algorithm 4.
 
 use skein_sync::reclaim::Guard;
+use skein_sync::spin::Backoff;
 
 use super::Wormhole;
 use super::latch::Latch;
@@ -46,22 +48,16 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Merges an empty last leaf into its left neighbour.
     fn drop_last(&self, leaf: Leaf, guard: &impl Guard) {
+        let mut backoff = Backoff::new();
         while let Some(prev) = leaf.prev() {
-            let Some(left) = Latch::<W>::take(prev) else {
-                // Merged meanwhile; whoever did that gives our leaf another neighbour.
-                std::hint::spin_loop();
+            let Some(left) = Latch::<W>::take(prev).filter(|left| left.next() == Some(leaf)) else {
+                // Split or merged meanwhile; whoever did that gives our leaf another neighbour, if it is not gone itself.
                 if leaf.is_deleted::<W>() {
                     return;
                 }
+                backoff.wait();
                 continue;
             };
-            if left.next() != Some(leaf) {
-                // Split meanwhile, or our leaf is gone.
-                if leaf.is_deleted::<W>() {
-                    return;
-                }
-                continue;
-            }
             if let Some(right) = Latch::<W>::take(leaf)
                 && right.count() == 0
                 && right.next().is_none()
@@ -82,6 +78,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
         self.move_records(left.leaf(), right.leaf());
         let (kept, gone, next) = (left.leaf(), right.leaf(), right.next());
+        let still_empty = left.count() == 0;
         left.set_next(next);
         if let Some(next) = next {
             next.set_prev(Some(kept));
@@ -91,6 +88,9 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         drop(meta);
         // SAFETY: neither the list nor the trie leads to it any more.
         unsafe { gone.retire(guard) };
+        if still_empty && let Some(latch) = Latch::take(kept) {
+            self.tidy(latch, guard);
+        }
     }
 
     fn move_records(&self, left: Leaf, right: Leaf) {
