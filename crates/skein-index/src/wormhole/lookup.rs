@@ -183,7 +183,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             Node::Item(item) => item.sample().unwrap_or(self.first),
         };
         loop {
-            let deleted = leaf.is_deleted::<W>();
+            // In the middle of a merge the left leaf still leads to the deleted one, which leads back: there is nothing to do but wait.
+            let deleted = leaf.stable::<W>().is_deleted();
             match if deleted { leaf.prev() } else { leaf.next() } {
                 Some(neighbour) => leaf = neighbour,
                 None => return leaf,
