@@ -39,15 +39,15 @@ impl Base {
         Self { collector, arena, len: Counter::new(), budget: usize::MAX }
     }
 
-    /// Checks what a write needs before anything changes.
+    /// Checks what a write needs before anything changes. `at_once` says how many bytes it may take beyond a few small objects.
     #[inline]
-    fn admit(&self, key: &[u8]) -> Result<(), Refused> {
+    fn admit(&self, key: &[u8], at_once: impl FnOnce() -> usize) -> Result<(), Refused> {
         if key.len() > MAX_KEY_LEN {
             return Err(Refused::KeyTooLong { len: key.len(), limit: MAX_KEY_LEN });
         }
         if self.budget != usize::MAX {
             let used = self.arena.taken();
-            if used >= self.budget {
+            if used.saturating_add(at_once()) >= self.budget {
                 return Err(Refused::OverBudget { used, budget: self.budget });
             }
         }
@@ -90,6 +90,12 @@ pub trait Engine<S: Slot>: Send + Sync {
         change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Computed<'g, S>;
+
+    /// The bytes that a write of `key` may take at once, if it is more than a few small objects: those of a larger table, say. The caller
+    /// holds a guard.
+    fn bytes_at_once(&self, _key: &[u8]) -> usize {
+        0
+    }
 
     /// A cursor, before the first key.
     fn position<'g, G: Guard>(&'g self, guard: &'g G) -> Self::Position<'g, G>;
@@ -135,7 +141,7 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
         guard: &'g G,
     ) -> Result<Option<S::Ref<'g>>, Refused> {
         check_guard(self.collector(), guard);
-        self.base().admit(key)?;
+        self.base().admit(key, || self.bytes_at_once(key))?;
         let mut value = Some(value);
         let put = |_: Option<S::Ref<'_>>| value.take().map_or(Change::Keep, Change::Put);
         Ok(self.write(key, put, guard).before)
@@ -158,7 +164,7 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused> {
         check_guard(self.collector(), guard);
-        self.base().admit(key)?;
+        self.base().admit(key, || self.bytes_at_once(key))?;
         Ok(self.write(key, change, guard))
     }
 

@@ -32,7 +32,7 @@ pub enum Refused {
     },
     /// The write would take the index over its memory budget.
     #[error(
-        "index memory of {used} bytes is at its budget of {budget} bytes; remove keys or raise the budget"
+        "index memory of {used} bytes is at its budget of {budget} bytes, or the write would need more than is left; remove keys or raise the budget"
     )]
     OverBudget {
         /// Live bytes before the write.

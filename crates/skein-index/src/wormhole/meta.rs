@@ -282,6 +282,8 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
         self.meta.table.store(Box::into_raw(Box::new(table)), Ordering::Release);
         // SAFETY: not the table any more: who takes a guard from now on does not find it.
         unsafe { self.guard.defer_retire(old, reclaim) };
+        // It is large, and counts against the budget: it is not to wait until a batch is full.
+        self.guard.flush();
         self.path.set(hash, self.path.bytes());
     }
 

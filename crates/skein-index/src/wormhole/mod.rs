@@ -189,6 +189,10 @@ impl<S: Slot, const W: usize> Engine<S> for Wormhole<S, W> {
         self.write(key, change, guard)
     }
 
+    fn bytes_at_once(&self, key: &[u8]) -> usize {
+        self.meta.table().growth(key.len())
+    }
+
     #[inline(always)]
     fn position<'g, G: Guard>(&'g self, guard: &'g G) -> WormholeCursor<'g, S, G, W> {
         WormholeCursor::new(self, guard)

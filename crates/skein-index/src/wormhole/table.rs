@@ -168,6 +168,13 @@ impl Table {
         used * 8 > self.words.len() * 3
     }
 
+    /// The bytes of the table that an insert may need in its place: what a split adds is an anchor's prefixes, and anchors are mostly no
+    /// longer than the longest, or than the key.
+    pub(super) fn growth(&self, key_len: usize) -> usize {
+        let more = self.longest().max(key_len) + 2;
+        if self.is_crowded(more) { Words::bytes_of(lines_for(self.len() + more) * LINE) } else { 0 }
+    }
+
     /// Whether most of it is unused.
     pub(super) fn is_sparse(&self) -> bool {
         self.lines > LINES_MIN && self.len() * 8 < self.words.len()

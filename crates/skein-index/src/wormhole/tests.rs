@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::variant::WITHOUT_SHORT_ANCHORS;
 use super::{Shape, Wormhole};
 use crate::hash::PrefixHash;
-use crate::index::OrderedIndex;
+use crate::index::{OrderedIndex, Refused};
 use crate::slot::Inline;
 use skein_sync::reclaim::Collector;
 
@@ -138,4 +138,36 @@ fn a_leaf_takes_as_many_keys_as_its_variant_says() {
     let shape = index.check().unwrap();
     assert_eq!(shape.keys, 1_000);
     assert!(shape.leaves > 250 && shape.leaves < 500, "{shape:?}");
+}
+
+/// Incident: the budget did not count the table. Consequence: an index took more than it was allowed, by the table, and by half as much
+/// again whenever that grew. Fix: the arena counts the table, and a write that might need a larger one asks for it beforehand.
+#[test]
+fn the_budget_holds_while_the_table_grows() {
+    const SPAN: usize = 64 << 10;
+    for budget in (8..40).map(|step| step * 4 * SPAN) {
+        let index = Small::with_variant(Arc::new(Collector::new())).with_budget(budget);
+        // Six keys at a time that part far from their start: anchors are long, and the table has an entry for each of their prefixes.
+        let key_of = |number: u64| {
+            let group = (number / 6).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+            [&group[..], &[b'-'; 40], &[(number % 6) as u8]].concat()
+        };
+        let refused = (0..).find_map(|number| {
+            let guard = index.collector().enter();
+            let refused = index.insert(&key_of(number), Inline(number), &guard).err();
+            // An insert takes at most a span for each kind of object that it makes.
+            assert!(
+                index.base.arena.taken() <= budget + 4 * SPAN,
+                "{} of {budget}",
+                index.base.arena.taken()
+            );
+            refused.map(|refused| (number, refused))
+        });
+        let (count, refused) = refused.expect("numbers do not end");
+        assert!(matches!(refused, Refused::OverBudget { used, .. } if used > budget / 2), "{refused:?}");
+        assert_eq!(index.len() as u64, count);
+        let guard = index.collector().enter();
+        assert!((0..count).all(|number| index.get(&key_of(number), &guard) == Some(number)));
+        assert_eq!(index.get(&key_of(count), &guard), None);
+    }
 }
