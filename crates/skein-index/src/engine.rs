@@ -83,13 +83,21 @@ pub trait Engine<S: Slot>: Send + Sync {
     /// The same for many keys, whose reads overlap: `found` is called once per key with its position in `keys`, in any order.
     fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>));
 
-    /// Does what `change` decides about `key`, which is not too long. What goes is retired, and the count of keys is kept.
+    /// Does what `change` decides about `key`, which is not too long. What goes is retired, and the count of keys is kept. Refused only by
+    /// an index that has no place for another key.
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
         change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
-    ) -> Computed<'g, S>;
+    ) -> Result<Computed<'g, S>, Refused>;
+
+    /// Removes `key`, which is not too long.
+    #[inline(always)]
+    fn take_out<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        // What only removes needs no place, and is not refused.
+        self.write(key, |_| Change::Remove, guard).ok()?.before
+    }
 
     /// The bytes that a write of `key` may take at once, if it is more than a few small objects: those of a larger table, say. The caller
     /// holds a guard.
@@ -144,16 +152,13 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
         self.base().admit(key, || self.bytes_at_once(key))?;
         let mut value = Some(value);
         let put = |_: Option<S::Ref<'_>>| value.take().map_or(Change::Keep, Change::Put);
-        Ok(self.write(key, put, guard).before)
+        Ok(self.write(key, put, guard)?.before)
     }
 
     #[inline]
     fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         check_guard(self.collector(), guard);
-        if key.len() > MAX_KEY_LEN {
-            return None;
-        }
-        self.write(key, |_| Change::Remove, guard).before
+        if key.len() > MAX_KEY_LEN { None } else { self.take_out(key, guard) }
     }
 
     #[inline]
@@ -165,7 +170,7 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
     ) -> Result<Computed<'g, S>, Refused> {
         check_guard(self.collector(), guard);
         self.base().admit(key, || self.bytes_at_once(key))?;
-        Ok(self.write(key, change, guard))
+        self.write(key, change, guard)
     }
 
     #[inline]

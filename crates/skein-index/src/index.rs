@@ -40,6 +40,14 @@ pub enum Refused {
         /// The budget in bytes.
         budget: usize,
     },
+    /// The index's table is at its greatest size, or keys collide beyond what chance allows.
+    #[error(
+        "the index has no place for another key beside its {keys}; split it, or use another kind of index"
+    )]
+    Full {
+        /// The keys it has.
+        keys: usize,
+    },
 }
 
 /// What [`OrderedIndex::compute`]'s closure decides.

@@ -4,6 +4,7 @@
 //! [`memory`] holds the arenas that nodes, keys and rows are allocated from.
 
 mod counter;
+pub mod cuckoo_trie;
 mod engine;
 mod hash;
 pub mod index;
@@ -14,6 +15,7 @@ pub mod slot;
 pub mod walk;
 pub mod wormhole;
 
+pub use cuckoo_trie::CuckooTrie;
 pub use index::{Change, Computed, Cursor, MemoryUsage, OrderedIndex, Refused};
 pub use masstree::Masstree;
 pub use range::{prefix, range, successor};

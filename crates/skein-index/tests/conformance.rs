@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use skein_index::{Collector, Masstree, Slot, Wormhole};
+use skein_index::{Collector, CuckooTrie, Masstree, Slot, Wormhole};
 use support::conformance::Family;
 
 struct OfMasstree;
@@ -36,5 +36,20 @@ impl Family for OfWormhole {
     }
 }
 
+struct OfCuckooTrie;
+
+impl Family for OfCuckooTrie {
+    type Index<S: Slot> = CuckooTrie<S>;
+
+    fn index<S: Slot>() -> CuckooTrie<S> {
+        CuckooTrie::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> CuckooTrie<S> {
+        CuckooTrie::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
 conformance!(masstree, OfMasstree);
 conformance!(wormhole, OfWormhole);
+conformance!(cuckoo_trie, OfCuckooTrie);

@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::{Arc, Barrier};
 
-use skein_index::{Collector, Inline, Masstree, OrderedIndex, Wormhole};
+use skein_index::{Collector, CuckooTrie, Inline, Masstree, OrderedIndex, Wormhole};
 use support::history::{Clock, Done, Kind, explains, perform};
 use support::random::Random;
 
@@ -27,6 +27,10 @@ fn masstree() -> Masstree<Inline<u64>, 3> {
 
 fn wormhole() -> Wormhole<Inline<u64>, 4> {
     Wormhole::with_variant(Arc::new(Collector::new()))
+}
+
+fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 1> {
+    CuckooTrie::with_variant(Arc::new(Collector::new()))
 }
 
 fn check<I: OrderedIndex<Inline<u64>>>(make: fn() -> I, keys: &[&[u8]], others: &[&[u8]], rounds: u64) {
@@ -72,6 +76,28 @@ fn histories_in_a_leaf_that_splits_and_merges() {
 fn histories_in_leaves_with_a_common_prefix() {
     let others: [&[u8]; 5] = [b"prefix-three", b"prefix-t", b"a", b"prefix-\0", b"prefix-\0\0"];
     check(wormhole, &[b"prefix-one", b"prefix-two", b"prefix-"], &others, 3000);
+}
+
+#[test]
+fn histories_in_a_trie_of_two_buckets() {
+    check(cuckoo_trie, &[b"b", b"d"], &[b"a", b"c", b"e", b"f", b"g"], 3000);
+}
+
+#[test]
+fn histories_in_a_trie_with_jumps() {
+    let others: [&[u8]; 5] = [
+        b"a prefix of many symbols, three",
+        b"a prefix",
+        b"a prefix of",
+        b"a prefix of\0",
+        b"a prefix of many",
+    ];
+    check(
+        cuckoo_trie,
+        &[b"a prefix of many symbols, one", b"a prefix of many symbols, two", b"a"],
+        &others,
+        3000,
+    );
 }
 
 /// The search itself: it must refuse a history that no order explains.

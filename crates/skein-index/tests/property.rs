@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use skein_index::cuckoo_trie::variant::WITHOUT_PREFETCH as CUCKOO_WITHOUT_PREFETCH;
 use skein_index::masstree::variant::{
     WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
 };
@@ -14,7 +15,7 @@ use skein_index::wormhole::variant::{
     PROBES_2, PROBES_4, WITHOUT_INCREMENTAL_HASH, WITHOUT_LEAF_TAGS, WITHOUT_POSITION, WITHOUT_SHORT_ANCHORS,
     WITHOUT_TAGS,
 };
-use skein_index::{Collector, Inline, Masstree, OrderedIndex, Wormhole};
+use skein_index::{Collector, CuckooTrie, Inline, Masstree, OrderedIndex, Wormhole};
 use support::checked::Checked;
 use support::{Operation, any_key, compare_all, operations, run, spread_key, zero_tails};
 
@@ -24,6 +25,10 @@ fn masstree<const W: usize>(operations: &[Operation]) {
 
 fn wormhole<const W: usize>(operations: &[Operation]) {
     check(Wormhole::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), operations);
+}
+
+fn cuckoo_trie<const V: usize>(operations: &[Operation]) {
+    check(CuckooTrie::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 /// Runs the operations, compares, removes every other key, checks the structure at each stage, and at the
@@ -123,6 +128,26 @@ proptest! {
                 | WITHOUT_POSITION
                 | WITHOUT_SHORT_ANCHORS
         }>(&operations);
+    }
+
+    #[test]
+    fn cuckoo_trie_of_full_size(operations in operations(&any_key(), 500)) {
+        cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&operations);
+    }
+
+    #[test]
+    fn cuckoo_trie_of_two_buckets(operations in operations(&any_key(), 500)) {
+        cuckoo_trie::<1>(&operations);
+    }
+
+    #[test]
+    fn cuckoo_trie_of_four_buckets_without_prefetch(operations in operations(&spread_key(), 500)) {
+        cuckoo_trie::<{ 2 | CUCKOO_WITHOUT_PREFETCH }>(&operations);
+    }
+
+    #[test]
+    fn cuckoo_trie_with_zero_tails(operations in operations(&zero_tails(), 300)) {
+        cuckoo_trie::<2>(&operations);
     }
 }
 

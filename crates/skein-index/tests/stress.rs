@@ -11,7 +11,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use skein_index::{Boxed, Change, Collector, Cursor, Guard, Inline, Masstree, OrderedIndex, Slot, Wormhole};
+use skein_index::{
+    Boxed, Change, Collector, CuckooTrie, Cursor, Guard, Inline, Masstree, OrderedIndex, Slot, Wormhole,
+};
 use support::checked::Checked;
 use support::random::Random;
 use support::{shared_keys, times};
@@ -207,6 +209,36 @@ fn wormhole_of_small_leaves_with_numbers() {
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_of_small_leaves_with_paths() {
     wormhole::<4>(&shared_keys::paths(200), 60_000);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie<const V: usize>(keys: &[Vec<u8>], operations: usize) {
+    stress(CuckooTrie::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_with_numbers() {
+    cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&shared_keys::numbers(4_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_with_paths() {
+    cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&shared_keys::paths(2_000), 60_000);
+}
+
+/// So few buckets that the table grows and shrinks all the time, and entries move about.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_of_two_buckets_with_numbers() {
+    cuckoo_trie::<1>(&shared_keys::numbers(60), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_of_two_buckets_with_paths() {
+    cuckoo_trie::<1>(&shared_keys::paths(200), 60_000);
 }
 
 /// The suite notices a lookup that forgets to follow a split: the checks above fail within some rounds.

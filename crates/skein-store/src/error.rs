@@ -48,6 +48,12 @@ pub enum Error {
         /// The budget in bytes.
         budget: usize,
     },
+    /// The index has no place for another key; see the index that the store was opened with.
+    #[error("the store's index has no place for another key beside its {keys}; use another kind of index")]
+    IndexFull {
+        /// The keys it has.
+        keys: usize,
+    },
     /// A value was asked of a row of columns, or columns of a row with one value.
     #[error(
         "the key holds {found}, and this operation needs {needed}; remove the key first or use the other operation"
@@ -178,6 +184,7 @@ impl From<Refused> for Error {
         match refused {
             Refused::KeyTooLong { len, limit } => Self::KeyTooLong { len, limit },
             Refused::OverBudget { used, budget } => Self::OverBudget { used, budget },
+            Refused::Full { keys } => Self::IndexFull { keys },
         }
     }
 }

@@ -17,6 +17,7 @@
 //! is drawn at random when it is made.
 
 mod crc32c;
+pub(crate) mod peelable;
 mod prefixes;
 
 use std::hash::{BuildHasher, RandomState};

@@ -73,7 +73,7 @@ use node::Node;
 use variant::width;
 
 use crate::engine::{Base, Engine};
-use crate::index::{Change, Computed, OrderedIndex};
+use crate::index::{Change, Computed, OrderedIndex, Refused};
 use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the module's head.
@@ -174,8 +174,8 @@ impl<S: Slot, const W: usize> Engine<S> for Masstree<S, W> {
         key: &[u8],
         change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
-    ) -> Computed<'g, S> {
-        self.write(key, change, guard)
+    ) -> Result<Computed<'g, S>, Refused> {
+        Ok(self.write(key, change, guard))
     }
 
     #[inline(always)]

@@ -43,10 +43,43 @@ pub(super) fn advise_small(mapped: NonNull<u8>, len: usize) {
     system::advise_small(mapped, len);
 }
 
+/// Takes `len` bytes of address space, a multiple of [`REGION`], without memory: nothing of it may be used before it is committed.
+///
+/// Aborts if there is none.
+pub(super) fn reserve(len: usize) -> NonNull<u8> {
+    let layout = layout(len);
+    system::reserve(layout).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// Gives memory to a part of a reservation, zeros at first.
+///
+/// Aborts if there is none.
+///
+/// # Safety
+/// The part lies in what [`reserve`] returned, in whole pages of [`PAGE`].
+pub(super) unsafe fn commit(part: NonNull<u8>, len: usize, huge: bool) {
+    // SAFETY: passed on to the caller.
+    if unsafe { system::commit(part, len) }.is_none() {
+        handle_alloc_error(layout(len));
+    }
+    if huge {
+        advise_huge(part, len);
+    }
+}
+
+/// Takes the memory of a part of a reservation back; it can still be read and written, and then has memory again.
+///
+/// # Safety
+/// The part was committed, and what is in it may be lost.
+pub(super) unsafe fn decommit(part: NonNull<u8>, len: usize) {
+    // SAFETY: passed on to the caller.
+    unsafe { system::decommit(part, len) };
+}
+
 /// Gives a mapping back.
 ///
 /// # Safety
-/// It came from [`map`] with this `len`, is given back once, and nothing in it is used again.
+/// It came from [`map`] or [`reserve`] with this `len`, is given back once, and nothing in it is used again.
 pub(super) unsafe fn unmap(mapped: NonNull<u8>, len: usize) {
     // SAFETY: passed on to the caller.
     unsafe { system::unmap(mapped, layout(len)) };
@@ -57,26 +90,44 @@ mod system {
     use std::alloc::Layout;
     use std::ptr::{NonNull, null_mut};
 
-    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+    use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 
-    fn map_bytes(len: usize) -> Option<NonNull<u8>> {
+    fn map_bytes(len: usize, access: ProtFlags) -> Option<NonNull<u8>> {
         // SAFETY: a private anonymous mapping at an address of the system's choice overlaps nothing.
-        let address =
-            unsafe { mmap_anonymous(null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) };
+        let address = unsafe { mmap_anonymous(null_mut(), len, access, MapFlags::PRIVATE) };
         NonNull::new(address.ok()?.cast())
     }
 
     pub(super) fn map(layout: Layout) -> Option<NonNull<u8>> {
+        map_aligned(layout, ProtFlags::READ | ProtFlags::WRITE)
+    }
+
+    pub(super) fn reserve(layout: Layout) -> Option<NonNull<u8>> {
+        // Without access it counts nowhere, not even where the system gives no more than it has.
+        map_aligned(layout, ProtFlags::empty())
+    }
+
+    pub(super) unsafe fn commit(part: NonNull<u8>, len: usize) -> Option<()> {
+        // SAFETY: a part of a mapping of ours, says the caller, which gains rights only.
+        unsafe { mprotect(part.as_ptr().cast(), len, MprotectFlags::READ | MprotectFlags::WRITE) }.ok()
+    }
+
+    pub(super) unsafe fn decommit(part: NonNull<u8>, len: usize) {
+        // SAFETY: a part of a mapping of ours, says the caller, whose contents may be lost. An error leaves it as it is.
+        let _ = unsafe { madvise(part.as_ptr().cast(), len, Advice::LinuxDontNeed) };
+    }
+
+    fn map_aligned(layout: Layout, access: ProtFlags) -> Option<NonNull<u8>> {
         let (len, align) = (layout.size(), layout.align());
         // The system places mappings one below the other, so once one is aligned the next mostly is.
-        let first = map_bytes(len)?;
+        let first = map_bytes(len, access)?;
         if first.addr().get().is_multiple_of(align) {
             return Some(first);
         }
         // SAFETY: mapped above, known to nobody else.
         unsafe { unmap(first, layout) };
         // One alignment more holds an aligned range; the rest goes back.
-        let wide = map_bytes(len.checked_add(align)?)?;
+        let wide = map_bytes(len.checked_add(align)?, access)?;
         let lead = wide.addr().get().next_multiple_of(align) - wide.addr().get();
         // SAFETY: `lead < align`, so the range and both ends lie inside the mapping, which is ours alone;
         // all sizes are multiples of the page size because the layout's and the mapping's address are.
@@ -117,6 +168,17 @@ mod system {
         // SAFETY: the layout's size is not zero.
         NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })
     }
+
+    /// Systems without these calls give memory as it is touched.
+    pub(super) fn reserve(layout: Layout) -> Option<NonNull<u8>> {
+        map(layout)
+    }
+
+    pub(super) unsafe fn commit(_part: NonNull<u8>, _len: usize) -> Option<()> {
+        Some(())
+    }
+
+    pub(super) unsafe fn decommit(_part: NonNull<u8>, _len: usize) {}
 
     pub(super) fn advise_huge(_mapped: NonNull<u8>, _len: usize) {}
 

@@ -40,7 +40,7 @@ mod line;
 mod lookup;
 mod merge;
 mod meta;
-mod record;
+pub(crate) mod record;
 mod search;
 mod split;
 mod table;
@@ -67,7 +67,7 @@ use variant::{ALONE, WITHOUT_HUGE_PAGES, has, width};
 
 use crate::engine::{Base, Engine};
 use crate::hash::PrefixHash;
-use crate::index::{Change, Computed, OrderedIndex};
+use crate::index::{Change, Computed, OrderedIndex, Refused};
 use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the module's head.
@@ -185,8 +185,8 @@ impl<S: Slot, const W: usize> Engine<S> for Wormhole<S, W> {
         key: &[u8],
         change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
-    ) -> Computed<'g, S> {
-        self.write(key, change, guard)
+    ) -> Result<Computed<'g, S>, Refused> {
+        Ok(self.write(key, change, guard))
     }
 
     fn bytes_at_once(&self, key: &[u8]) -> usize {

@@ -30,18 +30,18 @@ const KIND_MAX: usize = 7;
 
 /// The kind of the records of keys so long.
 #[inline(always)]
-pub(super) fn kind_of(key_len: usize) -> u64 {
+pub(crate) fn kind_of(key_len: usize) -> u64 {
     let words = key_len / 8;
     if key_len.is_multiple_of(8) && words <= KIND_MAX { words as u64 } else { 0 }
 }
 
 /// A record, by the word that leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Record(Tagged);
+pub(crate) struct Record(Tagged);
 
 impl Record {
     /// Allocates a record.
-    pub(super) fn new(arena: &Arena, tag: u16, key: &[u8], value: u64) -> Self {
+    pub(crate) fn new(arena: &Arena, tag: u16, key: &[u8], value: u64) -> Self {
         let kind = kind_of(key.len());
         let start = key_start(kind);
         let block = arena.alloc(start + key.len(), Part::Keys);
@@ -62,22 +62,22 @@ impl Record {
     /// # Safety
     /// The word came from [`Self::word`] if it is not 0, and invariant 2 holds for the record.
     #[inline(always)]
-    pub(super) unsafe fn from_word(word: u64) -> Option<Self> {
+    pub(crate) unsafe fn from_word(word: u64) -> Option<Self> {
         (word != 0).then_some(Self(Tagged(word)))
     }
 
     #[inline(always)]
-    pub(super) fn word(self) -> u64 {
+    pub(crate) fn word(self) -> u64 {
         self.0.0
     }
 
     #[inline(always)]
-    pub(super) fn tag(self) -> u16 {
+    pub(crate) fn tag(self) -> u16 {
         self.0.tag()
     }
 
     /// The record under another tag: what a leaf that is hashed anew puts into its slots.
-    pub(super) fn with_tag(self, tag: u16) -> Self {
+    pub(crate) fn with_tag(self, tag: u16) -> Self {
         Self(Tagged::new(tag, self.0.address(), self.0.kind()))
     }
 
@@ -95,20 +95,20 @@ impl Record {
 
     /// The value.
     #[inline(always)]
-    pub(super) fn value(self) -> u64 {
+    pub(crate) fn value(self) -> u64 {
         self.value_word().load(PROTECT)
     }
 
     /// Replaces the value. The caller holds the lock of the record's leaf.
     #[inline(always)]
-    pub(super) fn set_value(self, value: u64) {
+    pub(crate) fn set_value(self, value: u64) {
         // Release: pairs with the load in `value`; what the word points to is initialised.
         self.value_word().store(value, Ordering::Release);
     }
 
     /// The key.
     #[inline(always)]
-    pub(super) fn key<'a>(self) -> &'a [u8] {
+    pub(crate) fn key<'a>(self) -> &'a [u8] {
         let kind = self.0.kind();
         self.bytes(if kind == 0 { self.length() } else { 8 * kind as usize })
     }
@@ -127,9 +127,15 @@ impl Record {
         unsafe { std::slice::from_raw_parts(self.block().as_ptr().add(key_start(self.0.kind())), length) }
     }
 
+    /// Whether the key is this one.
+    #[inline(always)]
+    pub(crate) fn is_of(self, key: &[u8]) -> bool {
+        self.0.kind() == kind_of(key.len()) && self.has_key(key)
+    }
+
     /// Whether the key is this one, which is of the record's kind.
     #[inline(always)]
-    pub(super) fn has_key(self, key: &[u8]) -> bool {
+    pub(crate) fn has_key(self, key: &[u8]) -> bool {
         let kind = self.0.kind();
         debug_assert_eq!(kind, kind_of(key.len()));
         // Of any other kind, the length is the kind's.
@@ -142,7 +148,7 @@ impl Record {
 
     /// Asks for the lines of the record: all of them where the word says the length, two beyond the first otherwise.
     #[inline(always)]
-    pub(super) fn prefetch(word: u64) {
+    pub(crate) fn prefetch(word: u64) {
         let block: *const u8 = std::ptr::without_provenance(Tagged(word).address() as usize);
         prefetch_read(block);
         let kind = Tagged(word).kind();
@@ -159,7 +165,7 @@ impl Record {
     ///
     /// # Safety
     /// Nobody can reach the record, and it is counted as `part`.
-    pub(super) unsafe fn free(self, part: Part) {
+    pub(crate) unsafe fn free(self, part: Part) {
         // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
         unsafe { Arena::free(self.block(), self.size(), part) };
     }
@@ -168,7 +174,7 @@ impl Record {
     ///
     /// # Safety
     /// The record is unlinked: no one who takes a guard from now on can reach it.
-    pub(super) unsafe fn retire(self, guard: &impl Guard) {
+    pub(crate) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim(word: *mut u8, _: &Collector) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
             unsafe { Record(Tagged(word.addr() as u64)).free(Part::Retired) };

@@ -46,7 +46,7 @@ impl From<Error> for Fault {
             Error::WrongKind { .. } => Self::wrong_type(),
             Error::NotAnInteger => NOT_AN_INTEGER,
             Error::Overflow { .. } => OVERFLOW,
-            Error::OverBudget { .. } => Self::owned(format!("OOM {error}")),
+            Error::OverBudget { .. } | Error::IndexFull { .. } => Self::owned(format!("OOM {error}")),
             Error::WritesStopped { .. } => Self::owned(format!("MISCONF {error}")),
             _ => Self::owned(format!("ERR {error}")),
         }

@@ -3,6 +3,7 @@
 //! One joins the bench by a file here that implements [`Named`] and registers [`Ours`] of it, as `masstree.rs` does, and its `mod`
 //! line. Its name is `skein-` and the name by which a store chooses it, so that servers on it are found under the same.
 
+mod cuckoo_trie;
 mod masstree;
 mod wormhole;
 

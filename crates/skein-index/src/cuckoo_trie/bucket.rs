@@ -1,0 +1,270 @@
+//! Buckets: four entries and a version, one cache line, eight equal words.
+//!
+//! ```text
+//!   word 0    small of entries 3, 2, 1, 0 │ version 30 │ changing │ locked
+//!   words 1, 2    lanes of entries 1, 0 and 3, 2
+//!   words 3 to 6  low of entry 0, 1, 2, 3
+//!   word 7        high of entries 3, 2, 1, 0
+//! ```
+//!
+//! A search looks at the first three words, and at two more if an entry has what it wants.
+//!
+//! # Invariants
+//! 1. Only the holder of the lock changes a bucket. It marks the bucket as changing before, and unlocks it with the next version
+//!    after; a bucket that was locked and not changed keeps its version.
+//! 2. What a reader took from a bucket that was not changing, and whose version is the same afterwards, was there at one moment.
+//!    (2^30 changes while one reader stands still, a minute's worth with nothing else going on, would deceive it.)
+
+use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::spin::Backoff;
+
+use super::entry::Entry;
+
+/// Entries in a bucket.
+pub(super) const SLOTS: usize = 4;
+/// Words in a bucket.
+pub(super) const WORDS: usize = 8;
+const LOCKED: u64 = 1;
+const CHANGING: u64 = 2;
+const VERSION_ONE: u64 = 4;
+const LANES: usize = 1;
+const LOWS: usize = 3;
+const HIGHS: usize = 7;
+
+/// A bucket in the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket<'t>(pub(super) &'t [AtomicU64; WORDS]);
+
+/// A bucket's version, as it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version(u32);
+
+impl Version {
+    fn of(word: u64) -> Self {
+        Self((word & !LOCKED) as u32)
+    }
+}
+
+/// What a search wants to find in a bucket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Want {
+    /// The lane, twice, and what of it counts, twice.
+    lanes: u64,
+    mask: u64,
+    /// The entry's own color, if it is known.
+    color: Option<u8>,
+}
+
+impl Want {
+    /// An entry whose lane is this one as far as `mask` goes, which leaves out the first bit.
+    #[inline(always)]
+    pub(super) fn new(lane: u32, mask: u32, color: Option<u8>) -> Self {
+        let twice = |half: u32| u64::from(half) << 32 | u64::from(half);
+        Self { lanes: twice(lane & mask), mask: twice(mask), color }
+    }
+
+    /// A bit for each of two lanes that is wanted: bits 31 and 63.
+    #[inline(always)]
+    fn matches(&self, lanes: u64) -> u64 {
+        const REST: u64 = 0x7fff_ffff_7fff_ffff;
+        // What differs, without first bits: adding carries into the first bit unless nothing does.
+        !(((lanes ^ self.lanes) & self.mask) + REST) & !REST
+    }
+}
+
+impl<'t> Bucket<'t> {
+    /// The first word, once nobody is changing the bucket.
+    #[inline(always)]
+    fn stable(self) -> u64 {
+        // Acquire: pairs with the Release of `unlock`.
+        let word = self.0[0].load(Ordering::Acquire);
+        if word & CHANGING == 0 { word } else { self.wait() }
+    }
+
+    #[cold]
+    fn wait(self) -> u64 {
+        let mut backoff = Backoff::new();
+        loop {
+            backoff.wait();
+            let word = self.0[0].load(Ordering::Acquire);
+            if word & CHANGING == 0 {
+                return word;
+            }
+        }
+    }
+
+    /// Whether the bucket is not what it was at `version`.
+    #[inline(always)]
+    pub(super) fn changed(self, version: Version) -> bool {
+        // The loads before this one are Acquire, so it comes after them; whoever wrote what they saw had marked the bucket.
+        Version::of(self.0[0].load(Ordering::Relaxed)) != version
+    }
+
+    #[inline(always)]
+    fn word(self, index: usize) -> u64 {
+        // Acquire: pairs with the Release in `write`; what is seen of a change brings its mark along.
+        self.0[index].load(Ordering::Acquire)
+    }
+
+    /// The entry that is wanted, with its slot and the bucket's version.
+    #[inline(always)]
+    pub(super) fn find(self, want: &Want) -> Option<(usize, Entry, Version)> {
+        loop {
+            let first = self.stable();
+            let lanes = [self.word(LANES), self.word(LANES + 1)];
+            let version = Version::of(first);
+            // Slots 0 to 3 at bits 31, 63, 30, 62.
+            let mut found = want.matches(lanes[0]) | want.matches(lanes[1]) >> 1;
+            let mut seen = None;
+            while found != 0 {
+                let bit = found.trailing_zeros() as usize;
+                let slot = bit >> 5 | (bit & 1 ^ 1) << 1;
+                let small = small_in(first, slot);
+                if want.color.is_none_or(|color| small & 7 == color) {
+                    let (low, high) = (self.word(LOWS + slot), high_in(self.word(HIGHS), slot));
+                    seen = Some((slot, Entry { lane: lane_in(&lanes, slot), small, low, high }, version));
+                    break;
+                }
+                found &= found - 1;
+            }
+            if !self.changed(version) {
+                return seen;
+            }
+        }
+    }
+
+    /// All of the bucket at one moment.
+    #[inline(always)]
+    pub(super) fn image(self) -> Image {
+        loop {
+            let mut words = [self.stable(), 0, 0, 0, 0, 0, 0, 0];
+            for (index, word) in words.iter_mut().enumerate().skip(1) {
+                *word = self.word(index);
+            }
+            let image = Image { words };
+            if !self.changed(image.version()) {
+                return image;
+            }
+        }
+    }
+
+    /// Locks the bucket if its first word is still `seen`.
+    #[inline(always)]
+    pub(super) fn lock(self, seen: u64) -> bool {
+        let unlocked = seen & !LOCKED;
+        // Acquire: pairs with the Release of whoever unlocked it. Relaxed on failure: nothing is read then.
+        let exchange =
+            self.0[0].compare_exchange(unlocked, unlocked | LOCKED, Ordering::Acquire, Ordering::Relaxed);
+        exchange.is_ok()
+    }
+
+    /// Marks the locked bucket, which is as in `image`, as changing.
+    #[inline(always)]
+    pub(super) fn mark(self, image: &Image) {
+        // Relaxed: the words that follow are stored with Release.
+        self.0[0].store(image.words[0] | LOCKED | CHANGING, Ordering::Relaxed);
+    }
+
+    /// Stores all words but the first of a bucket that is locked and marked.
+    #[inline(always)]
+    pub(super) fn write(self, image: &Image) {
+        for (word, &value) in self.0.iter().zip(&image.words).skip(1) {
+            // Release: pairs with the Acquire in `word`: who sees this sees the mark.
+            word.store(value, Ordering::Release);
+        }
+    }
+
+    /// Unlocks a bucket that was marked and written, with the next version.
+    #[inline(always)]
+    pub(super) fn unlock_changed(self, image: &Image) {
+        let version = (image.words[0] as u32 & !(LOCKED | CHANGING) as u32).wrapping_add(VERSION_ONE as u32);
+        self.unlock(image.words[0] & !u64::from(u32::MAX) | u64::from(version));
+    }
+
+    /// Unlocks a bucket that was not changed, and whose first word was `seen` before it was locked.
+    #[inline(always)]
+    pub(super) fn unlock_unchanged(self, seen: u64) {
+        self.unlock(seen & !LOCKED);
+    }
+
+    fn unlock(self, word: u64) {
+        // Release: pairs with the Acquire in `stable` and `lock`.
+        self.0[0].store(word, Ordering::Release);
+    }
+}
+
+#[inline(always)]
+fn lane_in(lanes: &[u64; 2], slot: usize) -> u32 {
+    (lanes[slot / 2] >> (32 * (slot % 2))) as u32
+}
+
+#[inline(always)]
+fn small_in(first: u64, slot: usize) -> u8 {
+    (first >> (32 + 8 * slot)) as u8
+}
+
+#[inline(always)]
+fn high_in(highs: u64, slot: usize) -> u16 {
+    (highs >> (16 * slot)) as u16
+}
+
+/// A copy of a bucket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Image {
+    words: [u64; WORDS],
+}
+
+impl Image {
+    #[inline(always)]
+    pub(super) fn version(&self) -> Version {
+        Version::of(self.words[0])
+    }
+
+    /// The first word.
+    #[inline(always)]
+    pub(super) fn first(&self) -> u64 {
+        self.words[0]
+    }
+
+    pub(super) fn set_version(&mut self, version: u32) {
+        let version = u64::from(version) & !(LOCKED | CHANGING);
+        self.words[0] = self.words[0] & !u64::from(u32::MAX) | version;
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, slot: usize) -> Entry {
+        Entry {
+            lane: lane_in(&[self.words[LANES], self.words[LANES + 1]], slot),
+            small: small_in(self.words[0], slot),
+            low: self.words[LOWS + slot],
+            high: high_in(self.words[HIGHS], slot),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&mut self, slot: usize, entry: Entry) {
+        let put = |word: &mut u64, shift: usize, mask: u64, value: u64| {
+            *word = *word & !(mask << shift) | value << shift;
+        };
+        put(&mut self.words[0], 32 + 8 * slot, 0xff, entry.small.into());
+        put(&mut self.words[LANES + slot / 2], 32 * (slot % 2), u32::MAX.into(), entry.lane.into());
+        put(&mut self.words[HIGHS], 16 * slot, 0xffff, entry.high.into());
+        self.words[LOWS + slot] = entry.low;
+    }
+
+    /// The entries, with their slots.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (usize, Entry)> + '_ {
+        (0..SLOTS).map(|slot| (slot, self.get(slot))).filter(|(_, entry)| !entry.is_none())
+    }
+
+    /// A slot without an entry.
+    #[inline(always)]
+    pub(super) fn free_slot(&self) -> Option<usize> {
+        (0..SLOTS).find(|&slot| self.get(slot).is_none())
+    }
+
+    #[inline(always)]
+    pub(super) fn count(&self) -> usize {
+        (0..SLOTS).filter(|&slot| !self.get(slot).is_none()).count()
+    }
+}

@@ -1,0 +1,259 @@
+//! Entries: the trie's nodes, 15 bytes each, without their names.
+//!
+//! ```text
+//!   lane   32 bits   0 │ parent's color 3 │ symbol + 1, 6 │ secondary 1 │ tag 21          0: no entry
+//!   small   8 bits   link 3 │ kind 2 │ color 3
+//!   low    64 bits   leaf: record 48    branch: bitmap 33    jump: symbols 0..12, and the first bits of the 13th
+//!   high   16 bits                                           jump: the rest of the symbols, and their number
+//! ```
+//!
+//! Tag and place tell the hash of the node's name (`address.rs`); with the last symbol, that tells the hash of the parent's name; the parent's color tells
+//! which of the nodes with that hash is the parent. So a search that has the parent knows its child, and no entry holds a name
+//! (Cuckoo Trie, sections 4.2 and 4.3, figure 4). A jump's child is known by its own color, which the jump holds as its link.
+
+use super::symbol::SYMBOLS;
+use crate::wormhole::record::Record;
+
+/// Bits of a tag.
+pub(super) const TAG_BITS: u32 = 21;
+const TAG: u32 = (1 << TAG_BITS) - 1;
+const SECONDARY: u32 = 1 << TAG_BITS;
+const SYMBOL_SHIFT: u32 = TAG_BITS + 1;
+const PARENT_SHIFT: u32 = SYMBOL_SHIFT + 6;
+/// What is compared to find a child by its parent's color.
+pub(super) const BY_PARENT: u32 = u32::MAX >> 1;
+/// What is compared of the lane to find a child by its own color.
+pub(super) const BY_COLOR: u32 = BY_PARENT >> 3;
+
+/// Colors of nodes: `0..COLORS`.
+pub(super) const COLORS: u8 = 7;
+/// The parent's color of a jump's child: no search by the parent may find it.
+pub(super) const UNDER_JUMP: u8 = 7;
+
+/// Symbols in a jump.
+pub(super) const JUMP_MAX: u32 = 15;
+const LENGTH_SHIFT: u32 = 76;
+const RECORD: u64 = u64::MAX >> 16;
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A node with two children or more; the root may have less.
+    Branch,
+    /// A chain of nodes with one child each.
+    Jump,
+    /// A key.
+    Leaf,
+    /// A key that is removed, and whose leaf is not yet.
+    Dead,
+}
+
+/// What a node holds, whatever its name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Body {
+    kind: Kind,
+    link: u8,
+    low: u64,
+    high: u16,
+}
+
+impl Body {
+    /// A branch with these children, a bit for each symbol.
+    pub(super) fn branch(bitmap: u64) -> Self {
+        debug_assert!(bitmap >> SYMBOLS == 0);
+        Self { kind: Kind::Branch, link: 0, low: bitmap, high: 0 }
+    }
+
+    /// A leaf; `record` is 0 if it is not known yet.
+    pub(super) fn leaf(record: u64) -> Self {
+        debug_assert!(record & !RECORD == 0);
+        Self { kind: Kind::Leaf, link: 0, low: record, high: 0 }
+    }
+
+    /// A jump over these symbols, at most [`JUMP_MAX`], none of them an end, to the child of a color.
+    pub(super) fn jump(symbols: impl Iterator<Item = u8>, child: u8) -> Self {
+        let (mut bits, mut length) = (0_u128, 0);
+        for symbol in symbols {
+            bits |= u128::from(symbol - 1) << (5 * length);
+            length += 1;
+        }
+        debug_assert!((1..=JUMP_MAX).contains(&length));
+        bits |= u128::from(length) << LENGTH_SHIFT;
+        Self { kind: Kind::Jump, link: child, low: bits as u64, high: (bits >> 64) as u16 }
+    }
+
+    /// The same leaf, removed.
+    pub(super) fn dead(self) -> Self {
+        Self { kind: Kind::Dead, ..self }
+    }
+}
+
+/// An entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) lane: u32,
+    pub(super) small: u8,
+    pub(super) low: u64,
+    pub(super) high: u16,
+}
+
+/// The lane of an entry with this tag.
+#[inline(always)]
+pub(super) fn lane(tag: u32, secondary: bool, symbol: u8, parent: u8) -> u32 {
+    tag | u32::from(secondary) << TAG_BITS
+        | (u32::from(symbol) + 1) << SYMBOL_SHIFT
+        | u32::from(parent) << PARENT_SHIFT
+}
+
+impl Entry {
+    pub(super) const NONE: Self = Self { lane: 0, small: 0, low: 0, high: 0 };
+
+    pub(super) fn new(lane: u32, color: u8, body: Body) -> Self {
+        Self { lane, small: color, low: 0, high: 0 }.with_body(body)
+    }
+
+    /// The root: it has a bucket of its own, and no name to be found by.
+    pub(super) fn root() -> Self {
+        Self::new(lane(0, false, 0, UNDER_JUMP), 0, Body::branch(0))
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self.lane == 0
+    }
+
+    #[inline(always)]
+    pub(super) fn kind(self) -> Kind {
+        match (self.small >> 3) & 3 {
+            0 => Kind::Branch,
+            1 => Kind::Jump,
+            2 => Kind::Leaf,
+            _ => Kind::Dead,
+        }
+    }
+
+    pub(super) fn body(self) -> Body {
+        Body { kind: self.kind(), link: self.link(), low: self.low, high: self.high }
+    }
+
+    /// Another node of the same name: what leads here still does.
+    pub(super) fn with_body(self, body: Body) -> Self {
+        let small = self.small & 7 | (body.kind as u8) << 3 | body.link << 5;
+        Self { lane: self.lane, small, low: body.low, high: body.high }
+    }
+
+    /// The same node under a parent of this color.
+    pub(super) fn with_parent(self, color: u8) -> Self {
+        Self { lane: self.lane & BY_COLOR | u32::from(color) << PARENT_SHIFT, ..self }
+    }
+
+    /// The same node for its other bucket.
+    pub(super) fn moved(self) -> Self {
+        Self { lane: self.lane ^ SECONDARY, ..self }
+    }
+
+    pub(super) fn tag(self) -> u32 {
+        self.lane & TAG
+    }
+
+    pub(super) fn is_secondary(self) -> bool {
+        self.lane & SECONDARY != 0
+    }
+
+    pub(super) fn symbol(self) -> u8 {
+        (((self.lane >> SYMBOL_SHIFT) & 63) - 1) as u8
+    }
+
+    pub(super) fn parent(self) -> u8 {
+        (self.lane >> PARENT_SHIFT) as u8 & 7
+    }
+
+    #[inline(always)]
+    pub(super) fn color(self) -> u8 {
+        self.small & 7
+    }
+
+    /// The color of a jump's child.
+    #[inline(always)]
+    pub(super) fn link(self) -> u8 {
+        self.small >> 5
+    }
+
+    /// A branch's children.
+    #[inline(always)]
+    pub(super) fn bitmap(self) -> u64 {
+        self.low & ((1 << SYMBOLS) - 1)
+    }
+
+    /// The word of a leaf's record.
+    #[inline(always)]
+    pub(super) fn record_word(self) -> u64 {
+        self.low & RECORD
+    }
+
+    /// A leaf's record; none in a leaf that is being made, which nobody sees but its maker.
+    ///
+    /// # Safety
+    /// The entry is a leaf, read under a guard that is still held, or the index is borrowed mutably.
+    #[inline(always)]
+    pub(super) unsafe fn record(self) -> Option<Record> {
+        // SAFETY: the word came from a record; the caller's promise.
+        unsafe { Record::from_word(self.record_word()) }
+    }
+
+    #[inline(always)]
+    fn bits(self) -> u128 {
+        u128::from(self.high) << 64 | u128::from(self.low)
+    }
+
+    /// How many symbols a jump has.
+    #[inline(always)]
+    pub(super) fn length(self) -> u32 {
+        (self.bits() >> LENGTH_SHIFT) as u32
+    }
+
+    /// One of a jump's symbols.
+    #[inline(always)]
+    pub(super) fn jump_symbol(self, index: u32) -> u8 {
+        ((self.bits() >> (5 * index)) & 31) as u8 + 1
+    }
+
+    /// A jump's symbols from `start` to `end`.
+    pub(super) fn jump_symbols(self, start: u32, end: u32) -> impl Iterator<Item = u8> + Clone {
+        (start..end).map(move |index| self.jump_symbol(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_gives_back_what_went_in() {
+        let lane = lane(0x1f_0f0f, true, 32, 6);
+        let entry = Entry::new(lane, 5, Body::branch(0x1_8000_0001));
+        assert_eq!((entry.tag(), entry.is_secondary(), entry.symbol()), (0x1f_0f0f, true, 32));
+        assert_eq!((entry.parent(), entry.color(), entry.kind()), (6, 5, Kind::Branch));
+        assert_eq!(entry.bitmap(), 0x1_8000_0001);
+        assert_eq!((entry.moved().is_secondary(), entry.moved().moved()), (false, entry));
+        assert_eq!((entry.with_parent(0).parent(), entry.with_parent(0).symbol()), (0, 32));
+        let leaf = entry.with_body(Body::leaf(0x7fff_1234_5678));
+        assert_eq!((leaf.kind(), leaf.record_word(), leaf.color()), (Kind::Leaf, 0x7fff_1234_5678, 5));
+        assert_eq!(leaf.with_body(leaf.body().dead()).kind(), Kind::Dead);
+    }
+
+    #[test]
+    fn jumps_hold_up_to_fifteen_symbols() {
+        for length in 1..=JUMP_MAX {
+            let symbols = (0..length).map(|index| (index * 7 % 32) as u8 + 1);
+            let jump = Entry::new(lane(1, false, 3, 2), 4, Body::jump(symbols.clone(), 6));
+            assert_eq!((jump.kind(), jump.length(), jump.link(), jump.color()), (Kind::Jump, length, 6, 4));
+            assert!(jump.jump_symbols(0, length).eq(symbols));
+        }
+    }
+
+    #[test]
+    fn an_entry_is_never_taken_for_none() {
+        assert!(!Entry::new(lane(0, false, 0, 0), 0, Body::branch(0)).is_none());
+        assert!(!Entry::root().is_none());
+    }
+}

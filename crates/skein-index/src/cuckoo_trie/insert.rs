@@ -1,0 +1,244 @@
+//! Writes that set a key, or ask about it.
+//!
+//! ```text
+//!   the search ends at      what is added (section 4.5)
+//!   the key's leaf          nothing: the record's value changes
+//!   a branch                a leaf under it
+//!   another key's leaf      in its place, jumps for what the keys share; then a branch, with both leaves under it
+//!   a jump                  in its place, the part that is shared; then a branch, with the new leaf and the rest of the jump under it
+//! ```
+//!
+//! What takes the place of a node has its name, and so its hash and its color: what leads there stays as it is. The closure of `compute` is
+//! asked once the change is planned and locked.
+
+use skein_sync::reclaim::Guard;
+use skein_sync::spin::Backoff;
+
+use super::CuckooTrie;
+use super::change::{Change, NODES_MAX, Obstacle, Spot};
+use super::entry::{Body, JUMP_MAX, Kind, UNDER_JUMP};
+use super::search::{Named, Stop};
+use super::symbol::Symbols;
+use crate::index::{self, Computed, Refused};
+use crate::slot::{Slot, retire_value};
+use crate::wormhole::record::Record;
+
+/// Jumps in one change; keys that share more are parted in several.
+const JUMPS_MAX: usize = NODES_MAX - 3;
+
+/// Where a leaf has come to in a change.
+#[derive(Clone, Copy, Debug)]
+struct Lowered {
+    spot: Spot,
+    hash: u32,
+    depth: u32,
+    color: u8,
+}
+
+impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+    /// Does what `change` decides about `key`, which is not too long.
+    pub(super) fn write<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        mut change: impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        guard: &'g G,
+    ) -> Result<Computed<'g, S>, Refused> {
+        let mut backoff = Backoff::new();
+        let mut crowded = 0;
+        loop {
+            match self.attempt(key, &mut change, guard) {
+                Ok(computed) => return Ok(computed),
+                Err(Obstacle::Changed) => backoff.wait(),
+                Err(Obstacle::Crowded(hash)) => {
+                    self.make_room(hash, crowded)?;
+                    crowded += 1;
+                }
+                Err(Obstacle::OutOfColors) => return Err(self.full()),
+            }
+        }
+    }
+
+    fn attempt<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        guard: &'g G,
+    ) -> Result<Computed<'g, S>, Obstacle> {
+        let stop = self.stop(key)?;
+        let mut planned = Change::new(&self.table);
+        let leaf = match stop.at.node.entry.kind() {
+            Kind::Branch => self.plan_leaf(&mut planned, key, &stop.at)?,
+            Kind::Jump => self.plan_fork(&mut planned, key, &stop)?,
+            Kind::Leaf | Kind::Dead => {
+                // SAFETY: a leaf, read under the guard.
+                let record = unsafe { stop.at.node.entry.record() }.ok_or(Obstacle::Changed)?;
+                if record.key() == key {
+                    return self.on_leaf(key, &stop.at, record, change, guard);
+                }
+                self.plan_parting(&mut planned, key, &stop.at, record.key())?
+            }
+        };
+        self.fill(&mut planned, leaf, key, change, guard)
+    }
+
+    /// Locks a change, asks for the new leaf's value, and makes the change if there is one.
+    fn fill<'g, G: Guard>(
+        &'g self,
+        planned: &mut Change<'_, V>,
+        leaf: Spot,
+        key: &[u8],
+        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        guard: &'g G,
+    ) -> Result<Computed<'g, S>, Obstacle> {
+        planned.lock()?;
+        let index::Change::Put(value) = change(None) else {
+            return Ok(Computed { before: None, changed: false });
+        };
+        let record = Record::new(&self.base.arena, 0, key, value.into_word());
+        planned.set_body(leaf, Body::leaf(record.word()));
+        self.count(planned.apply(), 1, guard);
+        Ok(Computed { before: None, changed: true })
+    }
+
+    /// Adds up entries and keys.
+    pub(super) fn count(&self, entries: i64, keys: i64, guard: &impl Guard) {
+        self.entries.add(guard.thread_id(), entries);
+        if keys != 0 {
+            self.base.len.add(guard.thread_id(), keys);
+        }
+    }
+
+    /// The key has a leaf, which may be dead.
+    pub(super) fn on_leaf<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        at: &Named,
+        record: Record,
+        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        guard: &'g G,
+    ) -> Result<Computed<'g, S>, Obstacle> {
+        let mut planned = Change::new(&self.table);
+        let leaf = planned.take_node(&at.node)?;
+        if at.node.entry.kind() == Kind::Dead {
+            return self.fill(&mut planned, leaf, key, change, guard);
+        }
+        planned.lock()?;
+        let before = record.value();
+        // SAFETY: the word is in the index, and retired, if at all, under this guard or a later one.
+        let seen: Option<S::Ref<'g>> = Some(unsafe { S::borrow(before) });
+        let removes = match change(seen) {
+            index::Change::Keep => return Ok(Computed { before: seen, changed: false }),
+            index::Change::Put(value) => {
+                record.set_value(value.into_word());
+                drop(planned);
+                false
+            }
+            index::Change::Remove => {
+                let body = planned.entry(leaf).body();
+                planned.set_body(leaf, body.dead());
+                self.count(planned.apply(), -1, guard);
+                true
+            }
+        };
+        // SAFETY: the word is out of the index, which owned it.
+        unsafe { retire_value::<S>(before, guard) };
+        if removes {
+            self.bury(key, record, guard);
+        }
+        Ok(Computed { before: seen, changed: true })
+    }
+
+    /// A leaf for `key` under a branch that does not have its next symbol.
+    fn plan_leaf(&self, change: &mut Change<'_, V>, key: &[u8], branch: &Named) -> Result<Spot, Obstacle> {
+        let spot = change.take_node(&branch.node)?;
+        let symbol = Symbols::of(key).at(branch.depth);
+        let entry = branch.node.entry;
+        change.set_body(spot, Body::branch(entry.bitmap() | 1 << symbol));
+        let hash = self.table.hash.extend(branch.hash, symbol);
+        let (leaf, _) = change.place(hash, symbol, entry.color(), Body::leaf(0))?;
+        self.table.note_depth(hash, branch.depth + 1);
+        Ok(leaf)
+    }
+
+    /// A fork in a jump for `key`, which shares only some of its symbols.
+    fn plan_fork(&self, change: &mut Change<'_, V>, key: &[u8], stop: &Stop) -> Result<Spot, Obstacle> {
+        let Stop { at, shared } = *stop;
+        let jump = at.node.entry;
+        let hash = &self.table.hash;
+        let top = change.take_node(&at.node)?;
+        let fork_hash = jump.jump_symbols(0, shared).fold(at.hash, |h, symbol| hash.extend(h, symbol));
+        let (old, new) = (jump.jump_symbol(shared), Symbols::of(key).at(at.depth + shared));
+        let fork = Body::branch(1 << old | 1 << new);
+        let color = if shared == 0 {
+            change.set_body(top, fork);
+            jump.color()
+        } else {
+            let last = jump.jump_symbol(shared - 1);
+            let (_, color) = change.place(fork_hash, last, UNDER_JUMP, fork)?;
+            change.set_body(top, Body::jump(jump.jump_symbols(0, shared), color));
+            color
+        };
+        let old_hash = hash.extend(fork_hash, old);
+        if shared + 1 < jump.length() {
+            let rest = Body::jump(jump.jump_symbols(shared + 1, jump.length()), jump.link());
+            change.place(old_hash, old, color, rest)?;
+        } else {
+            let child = self.below_jump(&at)?.node;
+            let spot = change.take_node(&child)?;
+            change.set(spot, change.entry(spot).with_parent(color));
+        }
+        let (leaf, _) = change.place(hash.extend(fork_hash, new), new, color, Body::leaf(0))?;
+        Ok(leaf)
+    }
+
+    /// A branch below a leaf of another key, with that key and `key` under it, past what the two share.
+    fn plan_parting(
+        &self,
+        change: &mut Change<'_, V>,
+        key: &[u8],
+        leaf: &Named,
+        other: &[u8],
+    ) -> Result<Spot, Obstacle> {
+        let (ours, theirs) = (Symbols::of(key), Symbols::of(other));
+        let fork = ours.first_difference(theirs);
+        let mut leaf = *leaf;
+        while fork - leaf.depth > JUMPS_MAX as u32 * JUMP_MAX {
+            let mut lowering = Change::new(&self.table);
+            let depth = leaf.depth + JUMPS_MAX as u32 * JUMP_MAX;
+            let down = self.plan_descent(&mut lowering, ours, &leaf, depth)?;
+            lowering.lock()?;
+            self.entries.add(0, lowering.apply());
+            leaf = self.again(down.hash, ours.at(depth - 1), down.color, depth)?;
+        }
+        let body = leaf.node.entry.body();
+        let down = self.plan_descent(change, ours, &leaf, fork)?;
+        let (old, new) = (theirs.at(fork), ours.at(fork));
+        change.set_body(down.spot, Body::branch(1 << old | 1 << new));
+        change.place(self.table.hash.extend(down.hash, old), old, down.color, body)?;
+        let (spot, _) =
+            change.place(self.table.hash.extend(down.hash, new), new, down.color, Body::leaf(0))?;
+        Ok(spot)
+    }
+
+    /// Jumps in a leaf's place, along these symbols, with the leaf at a depth below them.
+    fn plan_descent(
+        &self,
+        change: &mut Change<'_, V>,
+        symbols: Symbols<'_>,
+        leaf: &Named,
+        depth: u32,
+    ) -> Result<Lowered, Obstacle> {
+        let entry = leaf.node.entry;
+        let spot = change.take_node(&leaf.node)?;
+        let mut at = Lowered { spot, hash: leaf.hash, depth: leaf.depth, color: entry.color() };
+        while at.depth < depth {
+            let end = depth.min(at.depth + JUMP_MAX);
+            let path = (at.depth..end).map(|index| symbols.at(index));
+            let hash = path.clone().fold(at.hash, |hash, symbol| self.table.hash.extend(hash, symbol));
+            let (spot, color) = change.place(hash, symbols.at(end - 1), UNDER_JUMP, entry.body())?;
+            change.set_body(at.spot, Body::jump(path, color));
+            at = Lowered { spot, hash, depth: end, color };
+        }
+        Ok(at)
+    }
+}

@@ -1,0 +1,113 @@
+//! Growing and shrinking, a few buckets at a time.
+//!
+//! A bucket is split by its entries alone (`table.rs`): a step locks two buckets and moves four entries at most. Steps are taken by
+//! writers that find both buckets of a new entry full while the table is loaded to its aim, and by removals that leave it far from that;
+//! so the load stays where it is wanted, and no operation pays for more than [`STEPS`] of them. Source: linear hashing (Litwin, VLDB 1980).
+
+use skein_sync::spin::Backoff;
+
+use super::CuckooTrie;
+use super::bucket::SLOTS;
+use super::change::{Change, Obstacle};
+use super::table::Table;
+use crate::index::Refused;
+use crate::slot::Slot;
+
+/// Buckets that one operation adds or takes away at most.
+const STEPS: usize = 8;
+/// The share of slots in use, in hundredths, above which the table grows. The paper has 85; the last tenth costs inserts more moves than it
+/// saves memory.
+const FULL: usize = 80;
+/// The share below which it shrinks.
+const EMPTY: usize = 50;
+/// Tries to make room for a merge before it is put off.
+const TRIES: usize = 4;
+
+impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+    /// Slots in use, in hundredths.
+    fn load(&self) -> usize {
+        100 * self.entries.sum() / (self.table.size() as usize * SLOTS)
+    }
+
+    /// Whether the table should grow before entries are moved about.
+    pub(super) fn is_loaded(&self) -> bool {
+        self.load() >= FULL
+    }
+
+    /// Adds some buckets, unless another thread is at it.
+    pub(super) fn grow(&self) -> Result<(), Refused> {
+        let Some(mut added) = self.table.try_lock() else {
+            Backoff::new().wait();
+            return Ok(());
+        };
+        for _ in 0..STEPS {
+            let size = self.table.size();
+            // A table that is mostly empty and still has no place is no better when it is larger.
+            let hopeless = size > 64 * Table::<V>::LEAST && self.load() < EMPTY / 4;
+            if size == Table::<V>::MOST || hopeless {
+                return Err(self.full());
+            }
+            let version = self.table.reserve(&mut added);
+            let mut backoff = Backoff::new();
+            while self.split(size, version).is_err() {
+                backoff.wait();
+            }
+        }
+        Ok(())
+    }
+
+    /// Splits a bucket into itself and the one after the last.
+    fn split(&self, size: u32, version: u32) -> Result<(), Obstacle> {
+        let from = without_first_bit(size);
+        let mut change = Change::new(&self.table);
+        let (old, new) = (change.take(from)?, change.take(size)?);
+        change.set_version(new, version);
+        change.move_all(old, new, |entry| Table::<V>::home(entry, from, size + 1) == size)?;
+        change.lock()?;
+        change.apply_with(|| self.table.set_size(size + 1));
+        Ok(())
+    }
+
+    /// Takes away some buckets if few are needed, unless another thread is at it.
+    pub(super) fn shrink(&self) {
+        if self.table.size() == Table::<V>::LEAST || self.load() >= EMPTY {
+            return;
+        }
+        let Some(_resizing) = self.table.try_lock() else { return };
+        for _ in 0..STEPS {
+            let size = self.table.size();
+            if size == Table::<V>::LEAST || self.load() >= EMPTY || !self.merge_last(size - 1) {
+                break;
+            }
+        }
+        self.table.release();
+    }
+
+    /// Merges the last bucket into the one it was split from; false if there is no room for its entries.
+    fn merge_last(&self, last: u32) -> bool {
+        let into = without_first_bit(last);
+        for _ in 0..TRIES {
+            match self.merge(last, into) {
+                Ok(()) => return true,
+                Err(Obstacle::Changed) => Backoff::new().wait(),
+                Err(_) if self.free_a_slot(&[into]) == Ok(false) => return false,
+                Err(_) => {}
+            }
+        }
+        false
+    }
+
+    fn merge(&self, last: u32, into: u32) -> Result<(), Obstacle> {
+        let mut change = Change::new(&self.table);
+        let (old, new) = (change.take(last)?, change.take(into)?);
+        change.move_all(old, new, |_| true)?;
+        change.lock()?;
+        change.apply_with(|| self.table.set_size(last));
+        Ok(())
+    }
+}
+
+/// The bucket that this one is split from.
+fn without_first_bit(bucket: u32) -> u32 {
+    bucket ^ (1 << bucket.ilog2())
+}

@@ -1,0 +1,83 @@
+//! Room for an entry whose two buckets are full: others move to their other buckets.
+//!
+//! ```text
+//!   bucket of the new entry, full ─► an entry's other bucket, full ─► an entry's other bucket, with a free slot
+//!                                 3. ◄── moved ──          2. ◄── moved ──          1.
+//! ```
+//!
+//! The shortest such path is looked for first, in breadth, without a lock; then each move is a change of its own, the last one first, so
+//! that every entry is in one of its buckets at every moment. The paper leaves the search for a path open.
+
+use arrayvec::ArrayVec;
+
+use super::CuckooTrie;
+use super::change::{Change, Obstacle, Spot};
+use crate::index::Refused;
+use crate::slot::Slot;
+
+/// Buckets looked at before the search for a path is given up.
+const LOOKED_AT_MAX: usize = 160;
+
+/// Times that one write asks for room before the table grows, whatever its load is.
+const TRIES: usize = 4;
+
+/// A bucket on a path: the entry in this slot of an earlier one could move there.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    bucket: u32,
+    from: usize,
+    slot: usize,
+}
+
+impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+    /// Makes room in one of the buckets of a hash, by moving entries or by growing; or lets another thread do so. `tries` is how often
+    /// the same write has asked before.
+    #[cold]
+    pub(super) fn make_room(&self, hash: u32, tries: usize) -> Result<(), Refused> {
+        // A write that needs room in two places may move the same entries to and fro between them, unless the table grows.
+        let grown = if self.is_loaded() || tries > TRIES { self.grow() } else { Ok(()) };
+        let pair = self.table.pair(hash);
+        match self.free_a_slot(&[pair.primary, pair.secondary]) {
+            Ok(true) | Err(_) => Ok(()),
+            Ok(false) => grown.and_then(|()| self.grow()),
+        }
+    }
+
+    /// Frees a slot in one of these buckets, or finds one free; false if there is no way to.
+    pub(super) fn free_a_slot(&self, buckets: &[u32]) -> Result<bool, Obstacle> {
+        let mut reached: ArrayVec<Reached, LOOKED_AT_MAX> = ArrayVec::new();
+        reached.extend(buckets.iter().map(|&bucket| Reached { bucket, from: usize::MAX, slot: 0 }));
+        let mut looking = 0;
+        while let Some(&Reached { bucket, .. }) = reached.get(looking) {
+            let image = self.table.bucket(bucket).image();
+            if image.free_slot().is_some() {
+                self.shift(&reached, looking)?;
+                return Ok(true);
+            }
+            for (slot, entry) in image.entries() {
+                let other = self.table.other(entry, bucket);
+                if !reached.is_full() && other != bucket {
+                    self.table.prefetch_bucket(other);
+                    reached.push(Reached { bucket: other, from: looking, slot });
+                }
+            }
+            looking += 1;
+        }
+        Ok(false)
+    }
+
+    /// Moves the entries of a path, from its end on.
+    fn shift(&self, reached: &[Reached], mut end: usize) -> Result<(), Obstacle> {
+        while let Reached { bucket, from, slot } = reached[end]
+            && from != usize::MAX
+        {
+            let mut change = Change::new(&self.table);
+            let held = change.take(reached[from].bucket)?;
+            change.move_to(Spot { held, slot }, bucket)?;
+            change.lock()?;
+            change.apply();
+            end = from;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+//! The table: buckets that are added and taken away one by one, and where the entry of a hash may be.
+//!
+//! ```text
+//!   hash, 32 bits      │ tag 21                    │ low 11 │         stays the same for ever
+//!   primary bucket     its last bits, as many as the table has buckets for
+//!   secondary          the last bits of  mix(tag) ⊕ low
+//!
+//!   buckets            0 ········ split ········ 2^level ········ size         linear hashing: the bucket at `split` is the next to be split,
+//!                      │ two each │ one for each │ the other halves │         into itself and the one at `size`
+//! ```
+//!
+//! The entry's tag and the last eleven bits of its place give its hash, whatever the size; so an entry can be moved to its other bucket, and a bucket
+//! can be split, by what is in it alone. The paper takes its hash modulo the table's size, which changes all hashes, colors and locators
+//! with the size; we take a hash of one width, and spend seventeen more bits on the tag.
+//!
+//! Names that share a hash are told apart by color, and there are seven: so the table ends at one hash in sixteen per bucket, 2^28
+//! buckets with hashes of 32 bits, where chance would bring eight names to one hash in one index of a hundred (`COLORS`).
+//!
+//! # Invariants
+//! 1. `size` goes from 2^least to 2^(bits - 4), one up or one down at a time, by the holder of `resizing`, while the two buckets that
+//!    trade entries are locked.
+//! 2. Buckets from `size` on have no entries. Their memory may have gone back to the system, and then they are all zero, which is the same to
+//!    who comes too late: it finds nothing there, and looks at the size again.
+//! 3. A bucket that comes begins with another version than it ever had, by all chance: so nobody takes it for what it was before it went.
+
+use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::mutex::{Mutex, MutexGuard};
+
+use super::bucket::{Bucket, WORDS};
+use super::entry::{Entry, TAG_BITS};
+use super::symbol::SYMBOLS;
+use super::variant::{WITHOUT_HUGE_PAGES, has, least_bits};
+use crate::hash::peelable::Peelable;
+use crate::memory::{Arena, GrowingWords, Words, prefetch_read};
+
+/// Where the root is.
+pub(super) const ROOT: u32 = u32::MAX;
+/// How many leaves the average depth is of.
+const REACH_ONE: u64 = 256;
+/// One leaf in so many is noted.
+const REACH_EVERY: u32 = 16;
+
+/// The buckets.
+#[derive(Debug)]
+pub(super) struct Table<const V: usize> {
+    size: AtomicU64,
+    /// The average depth of leaves, in parts of [`REACH_ONE`]; a hint.
+    depths: AtomicU64,
+    buckets: GrowingWords,
+    /// The root, in a bucket of its own.
+    root: Words,
+    /// How many buckets were ever added.
+    resizing: Mutex<u32>,
+    pub(super) hash: Peelable<SYMBOLS>,
+}
+
+/// The buckets of a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) primary: u32,
+    pub(super) secondary: u32,
+}
+
+impl<const V: usize> Table<V> {
+    const LEAST_BITS: u32 = least_bits(V);
+    const HASH_BITS: u32 = TAG_BITS + Self::LEAST_BITS;
+    const LOW: u32 = (1 << Self::LEAST_BITS) - 1;
+    /// The least number of buckets.
+    pub(super) const LEAST: u32 = 1 << Self::LEAST_BITS;
+    /// The greatest number of buckets; few where memory is not taken as it is needed.
+    pub(super) const MOST: u32 =
+        if cfg!(any(miri, skein_loom)) { 64 << Self::LEAST_BITS } else { 1 << (Self::HASH_BITS - 4) };
+
+    pub(super) fn new(arena: &Arena) -> Self {
+        const { assert!(Self::LEAST_BITS >= 1 && Self::HASH_BITS <= 32, "hashes have 22 to 32 bits") };
+        let buckets = GrowingWords::new(arena, Self::MOST as usize * WORDS, !has(V, WITHOUT_HUGE_PAGES));
+        buckets.resize(Self::LEAST as usize * WORDS);
+        let table = Self {
+            size: AtomicU64::new(Self::LEAST.into()),
+            depths: AtomicU64::new(0),
+            buckets,
+            root: Words::new(arena, WORDS, false),
+            resizing: Mutex::new(0),
+            hash: Peelable::new(Self::HASH_BITS),
+        };
+        table.put_root();
+        table
+    }
+
+    fn put_root(&self) {
+        let bucket = self.root_bucket();
+        let mut image = bucket.image();
+        image.set(0, Entry::root());
+        bucket.write(&image);
+        bucket.unlock_changed(&image);
+    }
+
+    /// How many buckets there are.
+    #[inline(always)]
+    pub(super) fn size(&self) -> u32 {
+        // Acquire: pairs with the Release in `set_size`; the segments are there.
+        self.size.load(Ordering::Acquire) as u32
+    }
+
+    /// The depth that most leaves do not exceed, to judge by those that were added not long ago.
+    #[inline(always)]
+    pub(super) fn reach(&self) -> u32 {
+        // Relaxed: a hint.
+        (self.depths.load(Ordering::Relaxed) / REACH_ONE) as u32 + 1
+    }
+
+    /// Takes note of a leaf that was added; one in some is enough.
+    #[inline(always)]
+    pub(super) fn note_depth(&self, hash: u32, depth: u32) {
+        if hash.is_multiple_of(REACH_EVERY) {
+            let average = self.depths.load(Ordering::Relaxed);
+            let target = u64::from(depth) * REACH_ONE;
+            // Relaxed: notes that are lost matter little.
+            self.depths.store(average - average / REACH_ONE + target / REACH_ONE, Ordering::Relaxed);
+        }
+    }
+
+    /// Sets the size; see invariant 1.
+    pub(super) fn set_size(&self, size: u32) {
+        // Release: pairs with the Acquire in `size`.
+        self.size.store(size.into(), Ordering::Release);
+    }
+
+    /// The right to change the size, unless another thread has it.
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, u32>> {
+        match self.resizing.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Makes the bucket after the last one ready to be added; returns its first version.
+    pub(super) fn reserve(&self, added: &mut u32) -> u32 {
+        self.buckets.resize((self.size() as usize + 1) * WORDS);
+        *added = added.wrapping_add(1);
+        added.wrapping_mul(0x9e37_79b1)
+    }
+
+    /// Gives back memory beyond the last bucket.
+    pub(super) fn release(&self) {
+        self.buckets.resize(self.size() as usize * WORDS);
+    }
+
+    fn root_bucket(&self) -> Bucket<'_> {
+        Bucket(self.root.first_chunk().expect("the root has a bucket"))
+    }
+
+    /// A bucket, which was in use once.
+    #[inline(always)]
+    pub(super) fn bucket(&self, bucket: u32) -> Bucket<'_> {
+        if bucket == ROOT { self.root_bucket() } else { Bucket(self.buckets.line(bucket as usize)) }
+    }
+
+    /// Shows `each` all entries but the root, with their bucket and slot. Nobody else uses the table.
+    pub(super) fn each(&mut self, mut each: impl FnMut(u32, usize, Entry)) {
+        for number in 0..self.size() {
+            self.bucket(number).image().entries().for_each(|(slot, entry)| each(number, slot, entry));
+        }
+    }
+
+    /// Asks for a bucket.
+    #[inline(always)]
+    pub(super) fn prefetch_bucket(&self, bucket: u32) {
+        prefetch_read(self.buckets.line_address(bucket as usize));
+    }
+
+    /// Asks for both buckets of a hash.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, pair: Pair) {
+        self.prefetch_bucket(pair.primary);
+        self.prefetch_bucket(pair.secondary);
+    }
+
+    /// The tag of a hash.
+    #[inline(always)]
+    pub(super) fn tag(hash: u32) -> u32 {
+        hash >> Self::LEAST_BITS
+    }
+
+    /// What a tag makes of the low bits in the secondary bucket.
+    #[inline(always)]
+    fn mix(tag: u32) -> u32 {
+        let wide = u64::from(tag | 1 << TAG_BITS).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (wide >> (64 - Self::HASH_BITS)) as u32
+    }
+
+    /// The bits that say where the entry of a hash is if it is not in its primary bucket.
+    #[inline(always)]
+    fn second(hash: u32) -> u32 {
+        Self::mix(Self::tag(hash)) ^ (hash & Self::LOW)
+    }
+
+    /// The bucket for these bits in a table of `size`.
+    #[inline(always)]
+    fn place(bits: u32, size: u32) -> u32 {
+        let mask = u32::MAX >> size.leading_zeros();
+        let bucket = bits & mask;
+        if bucket < size { bucket } else { bucket & (mask >> 1) }
+    }
+
+    /// The buckets of a hash.
+    #[inline(always)]
+    pub(super) fn pair(&self, hash: u32) -> Pair {
+        Self::pair_at(hash, self.size())
+    }
+
+    #[inline(always)]
+    pub(super) fn pair_at(hash: u32, size: u32) -> Pair {
+        Pair { primary: Self::place(hash, size), secondary: Self::place(Self::second(hash), size) }
+    }
+
+    /// The hash of the name of an entry in a bucket.
+    pub(super) fn hash_of(entry: Entry, bucket: u32) -> u32 {
+        let tag = entry.tag();
+        let low = if entry.is_secondary() { bucket ^ Self::mix(tag) } else { bucket };
+        tag << Self::LEAST_BITS | low & Self::LOW
+    }
+
+    /// Where an entry of a bucket belongs in a table of `size`.
+    pub(super) fn home(entry: Entry, bucket: u32, size: u32) -> u32 {
+        let pair = Self::pair_at(Self::hash_of(entry, bucket), size);
+        if entry.is_secondary() { pair.secondary } else { pair.primary }
+    }
+
+    /// The other bucket of an entry in a bucket.
+    pub(super) fn other(&self, entry: Entry, bucket: u32) -> u32 {
+        Self::home(entry.moved(), bucket_for_moved::<V>(entry, bucket), self.size())
+    }
+}
+
+/// The last bits of a bucket that an entry would be in if it were moved: enough for its hash.
+fn bucket_for_moved<const V: usize>(entry: Entry, bucket: u32) -> u32 {
+    bucket ^ Table::<V>::mix(entry.tag())
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+    use crate::cuckoo_trie::entry::{Body, lane};
+
+    type Small = Table<3>;
+
+    #[test]
+    fn an_entry_and_its_place_tell_the_hash_at_any_size() {
+        let arena = Arena::new();
+        for size in [8, 9, 15, 16, 17, 31, 100, 128, 4000] {
+            for hash in (0..1 << Small::HASH_BITS).step_by(997) {
+                let pair = Small::pair_at(hash, size);
+                assert!(pair.primary < size && pair.secondary < size);
+                let entry = Entry::new(lane(Small::tag(hash), false, 1, 0), 0, Body::leaf(0));
+                assert_eq!(Small::hash_of(entry, pair.primary), hash);
+                assert_eq!(Small::hash_of(entry.moved(), pair.secondary), hash);
+                assert_eq!(Small::home(entry, pair.primary, size), pair.primary);
+                assert_eq!(Small::home(entry.moved(), pair.secondary, size), pair.secondary);
+                let table = Small::new(&arena);
+                table.set_size(size);
+                assert_eq!(table.other(entry, pair.primary), pair.secondary);
+                assert_eq!(table.other(entry.moved(), pair.secondary), pair.primary);
+                // A split moves an entry to the new bucket, or leaves it.
+                let next = Small::home(entry, pair.primary, size + 1);
+                assert!(next == pair.primary || next == size);
+            }
+        }
+    }
+}

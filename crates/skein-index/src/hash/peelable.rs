@@ -1,0 +1,117 @@
+//! A hash of symbol strings from which the last symbol can be taken off again.
+//!
+//! ```text
+//!   extend(h, c):   x = (h ⊕ seed[c]) · M   mod 2^bits        peel(h, c):   the same steps backwards
+//!                   x ⊕ (x >> bits / 2)
+//! ```
+//!
+//! For each symbol, `extend` is a permutation of the hash values. So strings with the same last symbol have the same hash only if what is
+//! left without that symbol has the same hash too, which is what lets a table drop its keys (Cuckoo Trie, section 4.2). The paper's
+//! function is linear and known to all; ours is seeded at random, and mixes a multiplication with a shift, so that nobody can choose
+//! keys that collide without knowing the seeds.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// Odd, with about as many ones as zeros.
+const MULTIPLIER: u32 = 0x9e37_79b1;
+
+/// A hash over symbols `0..SYMBOLS`.
+#[derive(Debug)]
+pub(crate) struct Peelable<const SYMBOLS: usize> {
+    seeds: [u32; SYMBOLS],
+    mask: u32,
+    shift: u32,
+}
+
+impl<const SYMBOLS: usize> Peelable<SYMBOLS> {
+    /// The hash of the empty string.
+    pub(crate) const EMPTY: u32 = 0;
+
+    /// A hash with values of `bits` bits, 2 to 32, and random seeds.
+    pub(crate) fn new(bits: u32) -> Self {
+        let random = RandomState::new();
+        let mask = u32::MAX >> (32 - bits);
+        Self {
+            seeds: std::array::from_fn(|symbol| random.hash_one(symbol) as u32 & mask),
+            mask,
+            shift: bits.div_ceil(2),
+        }
+    }
+
+    /// The hash of the string that is longer by `symbol`.
+    #[inline(always)]
+    pub(crate) fn extend(&self, hash: u32, symbol: u8) -> u32 {
+        let mixed = (hash ^ self.seeds[usize::from(symbol)]).wrapping_mul(MULTIPLIER) & self.mask;
+        mixed ^ (mixed >> self.shift)
+    }
+}
+
+#[cfg(test)]
+impl<const SYMBOLS: usize> Peelable<SYMBOLS> {
+    /// The hash of the string without its last symbol.
+    fn peel(&self, hash: u32, symbol: u8) -> u32 {
+        // A shift by half of the width or more undoes itself.
+        let mixed = hash ^ (hash >> self.shift);
+        (mixed.wrapping_mul(inverse(MULTIPLIER)) & self.mask) ^ self.seeds[usize::from(symbol)]
+    }
+}
+
+/// The number that undoes a multiplication modulo 2^32, by Newton's method.
+#[cfg(test)]
+fn inverse(odd: u32) -> u32 {
+    (0..5).fold(odd, |guess, _| guess.wrapping_mul(2_u32.wrapping_sub(odd.wrapping_mul(guess))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every value is reached from exactly one, for every symbol, and the way back leads there.
+    fn is_peelable(bits: u32) {
+        let hash = Peelable::<33>::new(bits);
+        for symbol in 0..33 {
+            let mut reached = vec![false; 1 << bits];
+            for value in 0..1 << bits {
+                let longer = hash.extend(value, symbol);
+                assert!(
+                    !std::mem::replace(&mut reached[longer as usize], true),
+                    "{bits} bits: two come to {longer}"
+                );
+                assert_eq!(hash.peel(longer, symbol), value, "{bits} bits");
+            }
+        }
+    }
+
+    #[test]
+    fn small_ones_are_peelable_without_exception() {
+        is_peelable(2);
+        is_peelable(7);
+        is_peelable(12);
+        is_peelable(15);
+    }
+
+    #[test]
+    fn the_full_width_is_peelable() {
+        let hash = Peelable::<33>::new(32);
+        for value in (0..u32::MAX).step_by(65_537) {
+            for symbol in 0..33 {
+                assert_eq!(hash.peel(hash.extend(value, symbol), symbol), value);
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_and_repetitions_spread() {
+        let hash = Peelable::<33>::new(32);
+        let mut seen = std::collections::HashSet::new();
+        for first in 0..33 {
+            let mut value = hash.extend(Peelable::<33>::EMPTY, first);
+            for _ in 0..500 {
+                value = hash.extend(value, 7);
+                seen.insert(value >> 16);
+            }
+        }
+        // 16,500 values in 65,536 places: chance leaves about 14,600 of them taken.
+        assert!(seen.len() > 13_000, "{} places", seen.len());
+    }
+}
