@@ -11,7 +11,9 @@ pub mod index;
 pub mod masstree;
 pub mod memory;
 pub mod range;
+mod record;
 pub mod slot;
+mod tagged;
 pub mod walk;
 pub mod wormhole;
 

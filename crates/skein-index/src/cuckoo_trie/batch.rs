@@ -6,8 +6,8 @@ use super::CuckooTrie;
 use super::entry::Kind;
 use super::search::Prefixes;
 use crate::index::MAX_KEY_LEN;
+use crate::record::Record;
 use crate::slot::Slot;
-use crate::wormhole::record::Record;
 
 /// Lookups in a group.
 const GROUP: usize = 16;

@@ -6,8 +6,6 @@
 //!
 //! A cursor keeps the branches above its leaf, each with its version. The next leaf is the first one below the next child of the last
 //! branch that has one. While that branch's bucket has its version, so it is; if it has not, the cursor seeks anew from the key it stands on.
-//! The names of a branch's children are known, so the buckets of several are asked for at once, and the records of those that are leaves: the paper
-//! follows a list from leaf to leaf, one read after the other (section 4.4).
 
 use std::marker::PhantomData;
 
@@ -16,45 +14,12 @@ use skein_sync::reclaim::Guard;
 use super::CuckooTrie;
 use super::change::Obstacle;
 use super::entry::Kind;
+use super::frame::{Frame, nearest};
 use super::search::{Named, Prefixes};
 use super::symbol::Symbols;
 use crate::index::{Cursor, MAX_KEY_LEN};
+use crate::record::Record;
 use crate::slot::Slot;
-use crate::wormhole::record::Record;
-
-/// A branch above the cursor's leaf.
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    branch: Named,
-    /// The child that the cursor is in, or beside.
-    symbol: u8,
-}
-
-impl Frame {
-    /// Goes on to the next child; none if there is no other.
-    #[inline(always)]
-    fn advance(&mut self, forward: bool) -> Option<u8> {
-        let rest = children_beyond(self.branch.node.entry.bitmap(), self.symbol, forward);
-        self.symbol = nearest(rest, forward)?;
-        Some(self.symbol)
-    }
-}
-
-/// The children of a bitmap after one of them, or before it.
-#[inline(always)]
-fn children_beyond(bitmap: u64, symbol: u8, forward: bool) -> u64 {
-    let before = (1 << symbol) - 1;
-    if forward { bitmap & !before & !(1 << symbol) } else { bitmap & before }
-}
-
-/// The first child, or the last one.
-#[inline(always)]
-fn nearest(bitmap: u64, forward: bool) -> Option<u8> {
-    if bitmap == 0 {
-        return None;
-    }
-    Some(if forward { bitmap.trailing_zeros() } else { bitmap.ilog2() } as u8)
-}
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -71,6 +36,8 @@ pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, const V: usize> {
     index: &'g CuckooTrie<S, V>,
     guard: PhantomData<&'g G>,
     frames: Vec<Frame>,
+    /// How many children are read at once: few after a seek, which may be for one key.
+    batch: usize,
     state: State,
 }
 
@@ -80,7 +47,7 @@ unsafe impl<S: Slot, G: Guard + Sync, const V: usize> Send for CuckooTrieCursor<
 
 impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
     pub(super) fn new(index: &'g CuckooTrie<S, V>, _guard: &'g G) -> Self {
-        Self { index, guard: PhantomData, frames: Vec::new(), state: State::Fresh }
+        Self { index, guard: PhantomData, frames: Vec::new(), batch: 1, state: State::Fresh }
     }
 
     /// Moves to the first key from `key` on, in the given direction.
@@ -88,6 +55,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
         // No key is longer, so the longest prefix of it that a key could be stands for it; upward, that prefix itself is below it.
         let (key, inclusive) =
             if key.len() > MAX_KEY_LEN { (&key[..MAX_KEY_LEN], !forward) } else { (key, inclusive) };
+        self.batch = 1;
         loop {
             self.frames.clear();
             if let Ok(record) = self.try_seek(key, inclusive, forward) {
@@ -102,7 +70,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
         let frames = &mut self.frames;
         let mut enter = |named: &Named| {
             if named.node.entry.kind() == Kind::Branch {
-                frames.push(Frame { branch: *named, symbol: symbols.at(named.depth) });
+                frames.push(Frame::new(*named, symbols.at(named.depth), forward));
             }
         };
         let stop = self.index.descend(&mut Prefixes::of(&self.index.table, key), &mut enter)?;
@@ -137,7 +105,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
                 Kind::Jump => at = self.index.below_jump(&at)?,
                 Kind::Branch => {
                     let Some(symbol) = nearest(entry.bitmap(), forward) else { return self.step(forward) };
-                    self.frames.push(Frame { branch: at, symbol });
+                    self.frames.push(Frame::new(at, symbol, forward));
                     at = self.index.below_branch(&at, symbol)?;
                 }
             }
@@ -150,12 +118,10 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
             if self.index.changed(&frame.branch.node) {
                 return Err(Obstacle::Changed);
             }
-            let Some(symbol) = frame.advance(forward) else {
+            let Some(child) = frame.advance(self.index, forward, &mut self.batch)? else {
                 self.frames.pop();
                 continue;
             };
-            let branch = frame.branch;
-            let child = self.index.below_branch(&branch, symbol)?;
             match child.node.entry.kind() {
                 Kind::Leaf => return record_of(&child).map(Some),
                 Kind::Dead => {}

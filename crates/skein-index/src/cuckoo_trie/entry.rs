@@ -12,7 +12,7 @@
 //! (Cuckoo Trie, sections 4.2 and 4.3, figure 4). A jump's child is known by its own color, which the jump holds as its link.
 
 use super::symbol::SYMBOLS;
-use crate::wormhole::record::Record;
+use crate::record::Record;
 
 /// Bits of a tag.
 pub(super) const TAG_BITS: u32 = 21;

@@ -20,8 +20,8 @@ use super::entry::{Body, JUMP_MAX, Kind, UNDER_JUMP};
 use super::search::{Named, Stop};
 use super::symbol::Symbols;
 use crate::index::{self, Computed, Refused};
+use crate::record::Record;
 use crate::slot::{Slot, retire_value};
-use crate::wormhole::record::Record;
 
 /// Jumps in one change; keys that share more are parted in several.
 const JUMPS_MAX: usize = NODES_MAX - 3;

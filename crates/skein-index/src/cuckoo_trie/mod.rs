@@ -27,7 +27,7 @@
 //! - The table grows and shrinks by single buckets; no entry's hash or color ever changes (`table.rs`, `resize.rs`).
 //! - The hash is seeded, so that keys cannot be chosen to collide (`crate::hash::peelable`).
 //! - Keys may be any bytes: an end of its own makes no key a prefix of another (`symbol.rs`).
-//! - Scans go from branch to branch, and ask for all children at once; the paper's list of leaves is read one after the other (`cursor.rs`).
+//! - Scans go from branch to branch, and ask for several children at once; the paper's list of leaves is read one after the other (`cursor.rs`, `frame.rs`).
 //! - Keys can be removed, and what they leave behind is put together again (`remove.rs`).
 
 mod batch;
@@ -36,6 +36,7 @@ mod change;
 mod check;
 mod cursor;
 mod entry;
+mod frame;
 mod insert;
 mod lookup;
 mod remove;

@@ -20,8 +20,8 @@ use super::entry::{Body, JUMP_MAX, Kind, UNDER_JUMP};
 use super::search::{Named, Prefixes};
 use super::table::ROOT;
 use crate::index;
+use crate::record::Record;
 use crate::slot::Slot;
-use crate::wormhole::record::Record;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Removes a key, which is not too long.

@@ -198,6 +198,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         Ok(Named { node, hash, depth: branch.depth + 1 })
     }
 
+    /// Asks for the buckets of the child of a branch.
+    #[inline(always)]
+    pub(super) fn ask_below_branch(&self, branch: &Named, symbol: u8) {
+        self.table.prefetch(self.table.pair(self.table.hash.extend(branch.hash, symbol)));
+    }
+
     /// The child of a jump.
     pub(super) fn below_jump(&self, jump: &Named) -> Result<Named, Obstacle> {
         let entry = jump.node.entry;

@@ -22,7 +22,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                 self.table.bucket(number).image().entries().filter(|(_, entry)| entry.kind() == Kind::Leaf)
             {
                 // SAFETY: a leaf, read under the caller's guard.
-                sample.extend(unsafe { entry.record() }.map(crate::wormhole::record::Record::key));
+                sample.extend(unsafe { entry.record() }.map(crate::record::Record::key));
             }
         }
         sample.sort_unstable();

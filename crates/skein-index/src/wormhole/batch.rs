@@ -14,11 +14,11 @@
 use super::Wormhole;
 use super::leaf::{home, looks_like};
 use super::lookup::{Longest, Target};
-use super::record::{Record, kind_of};
 use super::table::{Node, Table};
 use crate::hash::Prefixes;
 use crate::index::MAX_KEY_LEN;
 use crate::masstree::GROUP;
+use crate::record::{Record, kind_of};
 use crate::slot::Slot;
 
 /// One lookup of a group.

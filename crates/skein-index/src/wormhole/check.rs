@@ -6,10 +6,10 @@ use super::Wormhole;
 use super::item::{Child, Item};
 use super::leaf::{LINES, Leaf, SLOTS, home};
 use super::line::LINE;
-use super::record::Record;
 use super::table::Node;
 use super::variant::width;
 use crate::memory::Arena;
+use crate::record::Record;
 use crate::slot::Slot;
 
 /// What the checker counted.

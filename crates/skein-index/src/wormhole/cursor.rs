@@ -14,9 +14,9 @@ use super::Wormhole;
 use super::latch::Latch;
 use super::leaf::{Leaf, Side};
 use super::lookup::Walk;
-use super::record::Record;
 use super::view::{Start, Unready, View};
 use crate::index::{Cursor, MAX_KEY_LEN};
+use crate::record::Record;
 use crate::slot::Slot;
 
 #[derive(Clone, Copy, Debug)]

@@ -14,7 +14,7 @@
 //! # Invariants
 //! 1. Length, bits and number of leaves never change once the item is linked: a child comes or goes with a new item. Which
 //!    leaf stands at a place changes under the table's lock.
-//! 2. An item is used only while it is live, as a leaf is (`leaf.rs`).
+//! 2. An item is used only while it is live, as a leaf is (`leaf/`).
 //! 3. An item has at least one child. Its last word is a leaf of its subtree, so that leaf's anchor starts with the prefix.
 
 use std::ptr::NonNull;

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Source: Wu, Ni, Jiang, "Wormhole: A Fast Ordered Index for In-memory Data Management" (EuroSys 2019), sections 2 and 3. Files
-//! are named for what they hold; read `leaf.rs`, `item.rs`, `meta.rs`, then `lookup.rs` and `split.rs`.
+//! are named for what they hold; read `leaf/`, `item.rs`, `meta.rs`, then `lookup.rs` and `split.rs`.
 //!
 //! # Protocol
 //! 1. Readers take no lock and write nothing shared. The trie's answer is a guess: it may be out of date, or a tag may have
@@ -24,7 +24,7 @@
 //! # Where we differ from the paper, and why
 //! - One table, changed in place, instead of two and a wait between (`table.rs`).
 //! - Readers of a leaf take no lock; the paper has a reader-writer lock. Records do not change but for the value (`record.rs`).
-//! - A leaf's tags are hashed to a cache line of their own instead of sorted (`leaf.rs`).
+//! - A leaf's tags are hashed to a cache line of their own instead of sorted (`leaf/`).
 //! - An item holds the last leaf of each child, so the search ends with it (`item.rs`).
 //! - The terminator of anchors is a symbol that keys do not have, so no leaf is ever too fat to split (`meta.rs`).
 //! - A split looks for the cut with the shortest anchor (`split.rs`); scans go down as well as up (`cursor.rs`).
@@ -40,11 +40,9 @@ mod line;
 mod lookup;
 mod merge;
 mod meta;
-pub(crate) mod record;
 mod search;
 mod split;
 mod table;
-mod tagged;
 mod teardown;
 #[cfg(all(test, not(skein_loom)))]
 mod tests;

@@ -1,8 +1,8 @@
 //! Searching one leaf: by tag for one key, by order for a place.
 
 use super::leaf::{LINES, Leaf, Ranks, SLOTS, home, looks_like};
-use super::record::{Record, kind_of};
 use super::variant::{WITHOUT_LEAF_TAGS, WITHOUT_POSITION, has};
+use crate::record::{Record, kind_of};
 
 /// The square root of a full leaf's keys, about: so many comparisons in each round of a search by key.
 const STRIDE: usize = 10;

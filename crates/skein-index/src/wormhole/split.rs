@@ -20,9 +20,9 @@ use skein_sync::reclaim::Guard;
 use super::Wormhole;
 use super::latch::Latch;
 use super::leaf::{Leaf, Ranks};
-use super::record::Record;
 use super::search::common_len;
 use super::variant::{WITHOUT_SHORT_ANCHORS, has, width};
+use crate::record::Record;
 use crate::slot::Slot;
 
 /// Where a leaf is cut: the rank of the first key that goes, and the new anchor.

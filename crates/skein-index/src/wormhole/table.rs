@@ -21,9 +21,9 @@ use skein_sync::reclaim::PROTECT;
 use super::item::Item;
 use super::leaf::Leaf;
 use super::line::{LINE, Places};
-use super::tagged::Tagged;
 use crate::hash::PrefixHash;
 use crate::memory::{Arena, Words, prefetch_read};
+use crate::tagged::Tagged;
 
 /// Lines that an entry may lie away. A table that chance has filled is made larger long before that, so more means that
 /// someone chooses prefixes that collide.

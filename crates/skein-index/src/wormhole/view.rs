@@ -7,7 +7,7 @@
 use skein_sync::version::Version;
 
 use super::leaf::{Leaf, Ranks};
-use super::record::Record;
+use crate::record::Record;
 
 /// How far ahead records are fetched; a power of two.
 const AHEAD: usize = 16;

@@ -15,10 +15,10 @@ use super::Wormhole;
 use super::latch::Latch;
 use super::leaf::{Leaf, Side};
 use super::lookup::Walk;
-use super::record::Record;
 use super::search::Held;
 use super::variant::width;
 use crate::index::{Change, Computed};
+use crate::record::Record;
 use crate::slot::{Slot, retire_value};
 
 /// Records of one leaf with the same tag before its tags are computed anew, by the keyed hash. Among 128 tags of 16 bits chance

@@ -59,7 +59,7 @@ impl Iterator for Places {
 fn portable(line: &[AtomicU64; LINE], tag: u16) -> u32 {
     use skein_sync::reclaim::PROTECT;
 
-    let has = |word: &AtomicU64| u32::from(super::tagged::Tagged(word.load(PROTECT)).tag() == tag);
+    let has = |word: &AtomicU64| u32::from(crate::tagged::Tagged(word.load(PROTECT)).tag() == tag);
     line.iter().enumerate().fold(0, |bits, (place, word)| bits | has(word) << place)
 }
 

@@ -15,36 +15,36 @@ const KIND: u64 = 7;
 
 /// A tagged pointer; 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tagged(pub(super) u64);
+pub(crate) struct Tagged(pub(super) u64);
 
 impl Tagged {
     /// # Panics
     /// If the address has more than 48 bits or is no multiple of 8: no system hands out such memory unasked.
     #[inline(always)]
-    pub(super) fn new(tag: u16, address: u64, kind: u64) -> Self {
+    pub(crate) fn new(tag: u16, address: u64, kind: u64) -> Self {
         assert!(address >> TAG_SHIFT == 0 && address & KIND == 0, "an address of 48 bits, aligned to 8");
         Self(u64::from(tag) << TAG_SHIFT | address | kind)
     }
 
     /// All but the address: what can be compared without following it.
     #[inline(always)]
-    pub(super) fn looks_like(self, tag: u16, kind: u64) -> bool {
+    pub(crate) fn looks_like(self, tag: u16, kind: u64) -> bool {
         const SEEN: u64 = !(u64::MAX >> 16) | KIND;
         self.0 & SEEN == (u64::from(tag) << TAG_SHIFT | kind)
     }
 
     #[inline(always)]
-    pub(super) fn tag(self) -> u16 {
+    pub(crate) fn tag(self) -> u16 {
         (self.0 >> TAG_SHIFT) as u16
     }
 
     #[inline(always)]
-    pub(super) fn kind(self) -> u64 {
+    pub(crate) fn kind(self) -> u64 {
         self.0 & KIND
     }
 
     #[inline(always)]
-    pub(super) fn address(self) -> u64 {
+    pub(crate) fn address(self) -> u64 {
         self.0 & (u64::MAX >> 16) & !KIND
     }
 }

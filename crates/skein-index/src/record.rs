@@ -18,8 +18,8 @@ use std::ptr::NonNull;
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 
-use super::tagged::Tagged;
 use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
+use crate::tagged::Tagged;
 
 /// Bytes of the value word.
 const VALUE: usize = size_of::<AtomicU64>();

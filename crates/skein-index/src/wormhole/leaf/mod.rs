@@ -23,22 +23,24 @@
 //!    leaves are locked and marked. A deleted leaf has no records.
 //! 5. If a key's record is not in the line that its tag says, all lines from there up to the one that has it are `spilled`.
 
+mod slots;
+
 use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
 
-use super::line::{LINE, Places};
-use super::record::Record;
-use super::tagged::Tagged;
+pub(super) use slots::{Ranks, home, looks_like};
+
+use super::line::LINE;
 use super::variant::{ALONE, has};
 use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_lines, prefetch_read};
 
 /// Lines of slots.
-pub(super) const LINES: usize = if cfg!(skein_loom) { 1 } else { 16 };
+pub(in crate::wormhole) const LINES: usize = if cfg!(skein_loom) { 1 } else { 16 };
 /// Slots in a leaf.
-pub(super) const SLOTS: usize = LINE * LINES;
+pub(in crate::wormhole) const SLOTS: usize = LINE * LINES;
 /// Anchors up to this length lie in the leaf; those up to 24 bytes in its first line.
 const NEAR: usize = 88;
 
@@ -69,21 +71,13 @@ struct Order([AtomicU64; SLOTS / 8]);
 #[repr(align(64))]
 struct Slots([AtomicU64; SLOTS]);
 
-/// A leaf's keys in order: which slots, and how many of them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ranks {
-    pub(super) slots: [u8; SLOTS],
-    pub(super) count: usize,
-    pub(super) sorted: usize,
-}
-
 /// A leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Leaf(NonNull<Body>);
+pub(in crate::wormhole) struct Leaf(NonNull<Body>);
 
 /// Where a key is in relation to a leaf's range.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Side {
+pub(in crate::wormhole) enum Side {
     /// Below the anchor.
     Left,
     /// In the leaf's range.
@@ -94,7 +88,7 @@ pub(super) enum Side {
 
 impl Leaf {
     /// A leaf without keys, with this version and anchor.
-    pub(super) fn new(arena: &Arena, version: Version, anchor: &[u8]) -> Self {
+    pub(in crate::wormhole) fn new(arena: &Arena, version: Version, anchor: &[u8]) -> Self {
         let far = (anchor.len() > NEAR).then(|| {
             let block = arena.alloc(anchor.len(), Part::Nodes);
             // SAFETY: allocated for so many bytes, and ours alone.
@@ -132,13 +126,13 @@ impl Leaf {
     /// # Safety
     /// The address came from [`Self::address`], and invariant 1 holds for the leaf.
     #[inline(always)]
-    pub(super) unsafe fn from_address(address: u64) -> Self {
+    pub(in crate::wormhole) unsafe fn from_address(address: u64) -> Self {
         // SAFETY: passed on to the caller.
         Self(unsafe { at_address(address) })
     }
 
     #[inline(always)]
-    pub(super) fn address(self) -> u64 {
+    pub(in crate::wormhole) fn address(self) -> u64 {
         address_of(self.0)
     }
 
@@ -151,37 +145,37 @@ impl Leaf {
     /// The version word; an index for one thread has none to look at, so all but [`Latch`](super::latch::Latch)
     /// go through the four below.
     #[inline(always)]
-    pub(super) fn version<'a>(self) -> &'a VersionWord {
+    pub(in crate::wormhole) fn version<'a>(self) -> &'a VersionWord {
         &self.body().version
     }
 
     /// The version as it is now, maybe in the middle of a change.
     #[inline(always)]
-    pub(super) fn peek<const W: usize>(self) -> Version {
+    pub(in crate::wormhole) fn peek<const W: usize>(self) -> Version {
         if has(W, ALONE) { Version::BORDER } else { self.version().peek() }
     }
 
     /// A version at which no writer is rearranging the leaf; waits for one that is.
     #[inline(always)]
-    pub(super) fn stable<const W: usize>(self) -> Version {
+    pub(in crate::wormhole) fn stable<const W: usize>(self) -> Version {
         if has(W, ALONE) { Version::BORDER } else { self.version().stable() }
     }
 
     /// Whether the leaf was rearranged since `seen`.
     #[inline(always)]
-    pub(super) fn changed<const W: usize>(self, seen: Version) -> bool {
+    pub(in crate::wormhole) fn changed<const W: usize>(self, seen: Version) -> bool {
         !has(W, ALONE) && self.version().changed(seen)
     }
 
     /// Whether the leaf was merged into its left neighbour.
     #[inline(always)]
-    pub(super) fn is_deleted<const W: usize>(self) -> bool {
+    pub(in crate::wormhole) fn is_deleted<const W: usize>(self) -> bool {
         self.peek::<W>().is_deleted()
     }
 
     /// Asks for the header, and for the line of slots that a tag says.
     #[inline(always)]
-    pub(super) fn prefetch(self, tag: u16) {
+    pub(in crate::wormhole) fn prefetch(self, tag: u16) {
         let start = self.0.as_ptr().cast::<u8>();
         prefetch_read(start);
         let slots = std::mem::offset_of!(Body, slots) + home(tag) * CACHE_LINE;
@@ -190,7 +184,7 @@ impl Leaf {
 
     /// Asks for the order too, which writes and scans need.
     #[inline(always)]
-    pub(super) fn prefetch_with_order(self, tag: u16) {
+    pub(in crate::wormhole) fn prefetch_with_order(self, tag: u16) {
         self.prefetch(tag);
         self.prefetch_header();
         let order = self.0.as_ptr().cast::<u8>().wrapping_add(std::mem::offset_of!(Body, order));
@@ -199,21 +193,21 @@ impl Leaf {
 
     /// Asks for the header with the anchor.
     #[inline(always)]
-    pub(super) fn prefetch_header(self) {
+    pub(in crate::wormhole) fn prefetch_header(self) {
         const LINES_OF_HEADER: usize = std::mem::offset_of!(Body, order) / CACHE_LINE;
         prefetch_lines::<LINES_OF_HEADER, _>(self.0.as_ptr());
     }
 
     /// Asks for all lines: for scans.
     #[inline(always)]
-    pub(super) fn prefetch_all(self) {
+    pub(in crate::wormhole) fn prefetch_all(self) {
         const LINES_IN_ALL: usize = size_of::<Body>() / CACHE_LINE;
         prefetch_lines::<LINES_IN_ALL, _>(self.0.as_ptr());
     }
 
     /// The anchor's bytes, without the terminator.
     #[inline(always)]
-    pub(super) fn anchor<'a>(self) -> &'a [u8] {
+    pub(in crate::wormhole) fn anchor<'a>(self) -> &'a [u8] {
         let body = self.body();
         let length = body.anchor_len.into();
         match body.far {
@@ -224,31 +218,31 @@ impl Leaf {
     }
 
     /// Whether the anchor ends with the terminator, which is less than every byte.
-    pub(super) fn is_terminated(self) -> bool {
+    pub(in crate::wormhole) fn is_terminated(self) -> bool {
         self.body().terminated.load(Ordering::Relaxed) != 0
     }
 
     /// The caller holds the table's lock.
-    pub(super) fn set_terminated(self, terminated: bool) {
+    pub(in crate::wormhole) fn set_terminated(self, terminated: bool) {
         // Relaxed: read under the same lock.
         self.body().terminated.store(terminated.into(), Ordering::Relaxed);
     }
 
     /// Whether its records' tags are of the keyed hash.
     #[inline(always)]
-    pub(super) fn is_keyed(self) -> bool {
+    pub(in crate::wormhole) fn is_keyed(self) -> bool {
         // Relaxed: it changes with the records' places, and those who find nothing look at the version.
         self.body().keyed.load(Ordering::Relaxed) != 0
     }
 
     /// The caller holds the lock, and sees to the records' tags.
-    pub(super) fn set_keyed(self, keyed: bool) {
+    pub(in crate::wormhole) fn set_keyed(self, keyed: bool) {
         self.body().keyed.store(keyed.into(), Ordering::Relaxed);
     }
 
     /// The leaf to the right.
     #[inline(always)]
-    pub(super) fn next(self) -> Option<Self> {
+    pub(in crate::wormhole) fn next(self) -> Option<Self> {
         let address = self.body().next.load(PROTECT);
         // SAFETY: a leaf is unlinked before it is retired; callers hold a guard.
         (address != 0).then(|| unsafe { Self::from_address(address) })
@@ -256,27 +250,27 @@ impl Leaf {
 
     /// The leaf to the left. Of a deleted leaf, the one that took its keys.
     #[inline(always)]
-    pub(super) fn prev(self) -> Option<Self> {
+    pub(in crate::wormhole) fn prev(self) -> Option<Self> {
         let address = self.body().prev.load(PROTECT);
         // SAFETY: as in `next`.
         (address != 0).then(|| unsafe { Self::from_address(address) })
     }
 
     /// The caller holds the leaf's lock and the table's.
-    pub(super) fn set_next(self, next: Option<Self>) {
+    pub(in crate::wormhole) fn set_next(self, next: Option<Self>) {
         // Release: pairs with the load in `next`; the leaf is initialised.
         self.body().next.store(next.map_or(0, Self::address), Ordering::Release);
     }
 
     /// The caller holds the table's lock.
-    pub(super) fn set_prev(self, prev: Option<Self>) {
+    pub(in crate::wormhole) fn set_prev(self, prev: Option<Self>) {
         // Release: pairs with the load in `prev`.
         self.body().prev.store(prev.map_or(0, Self::address), Ordering::Release);
     }
 
     /// Where `key` lies. What it says of the right side holds as long as the leaf's version does not change.
     #[inline]
-    pub(super) fn side_of(self, key: &[u8]) -> Side {
+    pub(in crate::wormhole) fn side_of(self, key: &[u8]) -> Side {
         match self.next() {
             Some(next) if key >= next.anchor() => Side::Right(next),
             _ if key < self.anchor() => Side::Left,
@@ -284,143 +278,11 @@ impl Leaf {
         }
     }
 
-    #[inline(always)]
-    pub(super) fn slot(self, index: usize) -> u64 {
-        self.body().slots.0[index].load(PROTECT)
-    }
-
-    /// The slots in a line whose words have this tag.
-    #[inline(always)]
-    pub(super) fn tagged(self, line: usize, tag: u16) -> impl Iterator<Item = usize> {
-        let slots = &self.body().slots.0.as_chunks::<LINE>().0[line];
-        Places::of(slots, tag).map(move |place| line * LINE + place)
-    }
-
-    #[inline(always)]
-    pub(super) fn record(self, index: usize) -> Option<Record> {
-        // SAFETY: slots hold words of records, which are retired once they are unlinked; callers hold a guard or the leaf's lock.
-        unsafe { Record::from_word(self.slot(index)) }
-    }
-
-    /// How many keys there are.
-    #[inline(always)]
-    pub(super) fn count(self) -> usize {
-        // Acquire: pairs with the Release in `push`: so many ranks are written.
-        self.body().count.load(Ordering::Acquire).into()
-    }
-
-    /// The lines that are full and have sent records on.
-    #[inline(always)]
-    pub(super) fn spilled(self) -> u16 {
-        // Acquire: pairs with the Release in `free_slot`. Invariant 5 needs it set before the record that it tells of.
-        self.body().spilled.load(Ordering::Acquire)
-    }
-
-    /// The ranks as they are; whole only if the version has not changed since before.
-    #[inline]
-    pub(super) fn ranks(self) -> Ranks {
-        let body = self.body();
-        let count = self.count().min(SLOTS);
-        let sorted = usize::from(body.sorted.load(Ordering::Relaxed)).min(count);
-        let mut slots = [0; SLOTS];
-        for (bytes, word) in
-            slots.as_chunks_mut::<8>().0.iter_mut().zip(&body.order.0).take(count.div_ceil(8))
-        {
-            *bytes = word.load(Ordering::Relaxed).to_le_bytes();
-        }
-        Ranks { slots, count, sorted }
-    }
-
-    /// Replaces the ranks. The caller holds the lock and has marked the leaf, or the leaf is not shared yet.
-    pub(super) fn set_ranks(self, ranks: &Ranks) {
-        let body = self.body();
-        for (bytes, word) in ranks.slots.as_chunks::<8>().0.iter().zip(&body.order.0) {
-            // Relaxed here and below: the mark's fence orders them for readers, the lock for writers.
-            word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
-        }
-        body.sorted.store(ranks.sorted as u8, Ordering::Relaxed);
-        body.count.store(ranks.count as u8, Ordering::Release);
-    }
-
-    /// Adds a record to a leaf with room, the last in order. The caller holds the lock.
-    ///
-    /// The rank first: a lookup that sees the record shows that scans which begin from then on know of it too.
-    pub(super) fn append(self, record: Record) {
-        let slot = self.free_slot(record.tag());
-        self.push(slot);
-        self.fill(slot, record);
-    }
-
-    /// Puts a record into a free slot; returns which. The caller holds the lock and has marked the leaf, there is room, and the caller
-    /// adds a rank.
-    pub(super) fn place(self, record: Record) -> usize {
-        let slot = self.free_slot(record.tag());
-        self.fill(slot, record);
-        slot
-    }
-
-    fn fill(self, slot: usize, record: Record) {
-        // Release: pairs with the load in `slot`; the record is initialised, the lines before its own are said to have spilled, and it has a
-        // rank if the leaf is not marked.
-        self.body().slots.0[slot].store(record.word(), Ordering::Release);
-    }
-
-    /// A free slot for a tag; says of the lines before it that they have spilled.
-    fn free_slot(self, tag: u16) -> usize {
-        let mut line = home(tag);
-        loop {
-            let slots = line * LINE..(line + 1) * LINE;
-            if let Some(free) = slots.into_iter().find(|&slot| self.slot(slot) == 0) {
-                return free;
-            }
-            let spilled = self.body().spilled.load(Ordering::Relaxed) | 1 << line;
-            // Release: pairs with the Acquire in `spilled`. No other thread writes it meanwhile.
-            self.body().spilled.store(spilled, Ordering::Release);
-            line = (line + 1) % LINES;
-        }
-    }
-
-    /// Adds a rank at the end.
-    fn push(self, slot: usize) {
-        let body = self.body();
-        let count = body.count.load(Ordering::Relaxed);
-        let word = &body.order.0[usize::from(count) / 8];
-        let shift = 8 * (u32::from(count) % 8);
-        let cleared = word.load(Ordering::Relaxed) & !(0xff << shift);
-        word.store(cleared | (slot as u64) << shift, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `count`; the rank is written.
-        body.count.store(count + 1, Ordering::Release);
-    }
-
-    /// Empties a slot. The caller holds the lock and sees to the ranks; then [`Self::mend_spilled`] keeps lookups short.
-    pub(super) fn clear(self, slot: usize) {
-        // Release: whoever sees it sees the marks before it.
-        self.body().slots.0[slot].store(0, Ordering::Release);
-    }
-
-    /// Says anew which lines have spilled, after records went. The caller holds the lock.
-    pub(super) fn mend_spilled(self) {
-        if self.body().spilled.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        let mut spilled = 0;
-        for slot in 0..SLOTS {
-            let Some(record) = self.record(slot) else { continue };
-            let mut line = home(record.tag());
-            while line != slot / LINE {
-                spilled |= 1 << line;
-                line = (line + 1) % LINES;
-            }
-        }
-        // Relaxed: fewer bits, and none that a record needs; a reader that sees more looks further than it must.
-        self.body().spilled.store(spilled, Ordering::Relaxed);
-    }
-
     /// Frees the leaf and its anchor.
     ///
     /// # Safety
     /// Nobody can reach the leaf, and it is counted as `part`.
-    pub(super) unsafe fn free(self, part: Part) {
+    pub(in crate::wormhole) unsafe fn free(self, part: Part) {
         let (far, length) = (self.body().far, self.anchor().len());
         // SAFETY: allocated in `new` with these sizes; the caller vouches for the rest.
         unsafe {
@@ -436,7 +298,7 @@ impl Leaf {
     ///
     /// # Safety
     /// The leaf is unlinked: no one who takes a guard from now on can reach it.
-    pub(super) unsafe fn retire(self, guard: &impl Guard) {
+    pub(in crate::wormhole) unsafe fn retire(self, guard: &impl Guard) {
         unsafe fn reclaim(body: *mut Body, _: &Collector) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
             unsafe { Leaf(NonNull::new_unchecked(body)).free(Part::Retired) };
@@ -448,44 +310,6 @@ impl Leaf {
             }
             Arena::recount(self.0.cast(), size_of::<Body>(), Part::Nodes, Part::Retired);
             guard.defer_retire(self.0.as_ptr(), reclaim);
-        }
-    }
-}
-
-/// The line of slots that a tag says.
-#[inline(always)]
-pub(super) fn home(tag: u16) -> usize {
-    usize::from(tag) % LINES
-}
-
-/// Whether a slot's word may lead to a record of this tag and kind; also true of an empty slot, if both are 0.
-pub(super) fn looks_like(word: u64, tag: u16, kind: u64) -> bool {
-    Tagged(word).looks_like(tag, kind)
-}
-
-impl Ranks {
-    /// No keys.
-    pub(super) const EMPTY: Self = Self { slots: [0; SLOTS], count: 0, sorted: 0 };
-
-    /// The slots in order.
-    pub(super) fn as_slice(&self) -> &[u8] {
-        &self.slots[..self.count]
-    }
-
-    /// Adds a slot whose key is greater than all.
-    pub(super) fn push_sorted(&mut self, slot: usize) {
-        self.slots[self.count] = slot as u8;
-        self.count += 1;
-        self.sorted = self.count;
-    }
-
-    /// Takes a slot out.
-    pub(super) fn remove(&mut self, slot: usize) {
-        let Some(rank) = self.as_slice().iter().position(|&at| usize::from(at) == slot) else { return };
-        self.slots.copy_within(rank + 1..self.count, rank);
-        self.count -= 1;
-        if rank < self.sorted {
-            self.sorted -= 1;
         }
     }
 }

@@ -1,0 +1,189 @@
+//! What a leaf holds: its slots, by tag, and their order.
+
+use skein_sync::atomic::Ordering;
+use skein_sync::reclaim::PROTECT;
+
+use super::{LINES, Leaf, SLOTS};
+use crate::record::Record;
+use crate::tagged::Tagged;
+use crate::wormhole::line::{LINE, Places};
+
+/// A leaf's keys in order: which slots, and how many of them.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::wormhole) struct Ranks {
+    pub(in crate::wormhole) slots: [u8; SLOTS],
+    pub(in crate::wormhole) count: usize,
+    pub(in crate::wormhole) sorted: usize,
+}
+
+impl Leaf {
+    #[inline(always)]
+    pub(in crate::wormhole) fn slot(self, index: usize) -> u64 {
+        self.body().slots.0[index].load(PROTECT)
+    }
+
+    /// The slots in a line whose words have this tag.
+    #[inline(always)]
+    pub(in crate::wormhole) fn tagged(self, line: usize, tag: u16) -> impl Iterator<Item = usize> {
+        let slots = &self.body().slots.0.as_chunks::<LINE>().0[line];
+        Places::of(slots, tag).map(move |place| line * LINE + place)
+    }
+
+    #[inline(always)]
+    pub(in crate::wormhole) fn record(self, index: usize) -> Option<Record> {
+        // SAFETY: slots hold words of records, which are retired once they are unlinked; callers hold a guard or the leaf's lock.
+        unsafe { Record::from_word(self.slot(index)) }
+    }
+
+    /// How many keys there are.
+    #[inline(always)]
+    pub(in crate::wormhole) fn count(self) -> usize {
+        // Acquire: pairs with the Release in `push`: so many ranks are written.
+        self.body().count.load(Ordering::Acquire).into()
+    }
+
+    /// The lines that are full and have sent records on.
+    #[inline(always)]
+    pub(in crate::wormhole) fn spilled(self) -> u16 {
+        // Acquire: pairs with the Release in `free_slot`. Invariant 5 needs it set before the record that it tells of.
+        self.body().spilled.load(Ordering::Acquire)
+    }
+
+    /// The ranks as they are; whole only if the version has not changed since before.
+    #[inline]
+    pub(in crate::wormhole) fn ranks(self) -> Ranks {
+        let body = self.body();
+        let count = self.count().min(SLOTS);
+        let sorted = usize::from(body.sorted.load(Ordering::Relaxed)).min(count);
+        let mut slots = [0; SLOTS];
+        for (bytes, word) in
+            slots.as_chunks_mut::<8>().0.iter_mut().zip(&body.order.0).take(count.div_ceil(8))
+        {
+            *bytes = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        Ranks { slots, count, sorted }
+    }
+
+    /// Replaces the ranks. The caller holds the lock and has marked the leaf, or the leaf is not shared yet.
+    pub(in crate::wormhole) fn set_ranks(self, ranks: &Ranks) {
+        let body = self.body();
+        for (bytes, word) in ranks.slots.as_chunks::<8>().0.iter().zip(&body.order.0) {
+            // Relaxed here and below: the mark's fence orders them for readers, the lock for writers.
+            word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
+        }
+        body.sorted.store(ranks.sorted as u8, Ordering::Relaxed);
+        body.count.store(ranks.count as u8, Ordering::Release);
+    }
+
+    /// Adds a record to a leaf with room, the last in order. The caller holds the lock.
+    ///
+    /// The rank first: a lookup that sees the record shows that scans which begin from then on know of it too.
+    pub(in crate::wormhole) fn append(self, record: Record) {
+        let slot = self.free_slot(record.tag());
+        self.push(slot);
+        self.fill(slot, record);
+    }
+
+    /// Puts a record into a free slot; returns which. The caller holds the lock and has marked the leaf, there is room, and the caller
+    /// adds a rank.
+    pub(in crate::wormhole) fn place(self, record: Record) -> usize {
+        let slot = self.free_slot(record.tag());
+        self.fill(slot, record);
+        slot
+    }
+
+    fn fill(self, slot: usize, record: Record) {
+        // Release: pairs with the load in `slot`; the record is initialised, the lines before its own are said to have spilled, and it has a
+        // rank if the leaf is not marked.
+        self.body().slots.0[slot].store(record.word(), Ordering::Release);
+    }
+
+    /// A free slot for a tag; says of the lines before it that they have spilled.
+    fn free_slot(self, tag: u16) -> usize {
+        let mut line = home(tag);
+        loop {
+            let slots = line * LINE..(line + 1) * LINE;
+            if let Some(free) = slots.into_iter().find(|&slot| self.slot(slot) == 0) {
+                return free;
+            }
+            let spilled = self.body().spilled.load(Ordering::Relaxed) | 1 << line;
+            // Release: pairs with the Acquire in `spilled`. No other thread writes it meanwhile.
+            self.body().spilled.store(spilled, Ordering::Release);
+            line = (line + 1) % LINES;
+        }
+    }
+
+    /// Adds a rank at the end.
+    fn push(self, slot: usize) {
+        let body = self.body();
+        let count = body.count.load(Ordering::Relaxed);
+        let word = &body.order.0[usize::from(count) / 8];
+        let shift = 8 * (u32::from(count) % 8);
+        let cleared = word.load(Ordering::Relaxed) & !(0xff << shift);
+        word.store(cleared | (slot as u64) << shift, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `count`; the rank is written.
+        body.count.store(count + 1, Ordering::Release);
+    }
+
+    /// Empties a slot. The caller holds the lock and sees to the ranks; then [`Self::mend_spilled`] keeps lookups short.
+    pub(in crate::wormhole) fn clear(self, slot: usize) {
+        // Release: whoever sees it sees the marks before it.
+        self.body().slots.0[slot].store(0, Ordering::Release);
+    }
+
+    /// Says anew which lines have spilled, after records went. The caller holds the lock.
+    pub(in crate::wormhole) fn mend_spilled(self) {
+        if self.body().spilled.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut spilled = 0;
+        for slot in 0..SLOTS {
+            let Some(record) = self.record(slot) else { continue };
+            let mut line = home(record.tag());
+            while line != slot / LINE {
+                spilled |= 1 << line;
+                line = (line + 1) % LINES;
+            }
+        }
+        // Relaxed: fewer bits, and none that a record needs; a reader that sees more looks further than it must.
+        self.body().spilled.store(spilled, Ordering::Relaxed);
+    }
+}
+
+/// The line of slots that a tag says.
+#[inline(always)]
+pub(in crate::wormhole) fn home(tag: u16) -> usize {
+    usize::from(tag) % LINES
+}
+
+/// Whether a slot's word may lead to a record of this tag and kind; also true of an empty slot, if both are 0.
+pub(in crate::wormhole) fn looks_like(word: u64, tag: u16, kind: u64) -> bool {
+    Tagged(word).looks_like(tag, kind)
+}
+
+impl Ranks {
+    /// No keys.
+    pub(in crate::wormhole) const EMPTY: Self = Self { slots: [0; SLOTS], count: 0, sorted: 0 };
+
+    /// The slots in order.
+    pub(in crate::wormhole) fn as_slice(&self) -> &[u8] {
+        &self.slots[..self.count]
+    }
+
+    /// Adds a slot whose key is greater than all.
+    pub(in crate::wormhole) fn push_sorted(&mut self, slot: usize) {
+        self.slots[self.count] = slot as u8;
+        self.count += 1;
+        self.sorted = self.count;
+    }
+
+    /// Takes a slot out.
+    pub(in crate::wormhole) fn remove(&mut self, slot: usize) {
+        let Some(rank) = self.as_slice().iter().position(|&at| usize::from(at) == slot) else { return };
+        self.slots.copy_within(rank + 1..self.count, rank);
+        self.count -= 1;
+        if rank < self.sorted {
+            self.sorted -= 1;
+        }
+    }
+}
