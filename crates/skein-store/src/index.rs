@@ -5,8 +5,8 @@
 use std::ops::{Bound, ControlFlow};
 
 use skein_index::{
-    Change, Collector, Computed, Cursor, Direction, Guard, Masstree, MemoryUsage, OrderedIndex, Refused,
-    Wormhole, walk,
+    Change, Collector, Computed, CuckooTrie, Cursor, Direction, Guard, Masstree, MemoryUsage, OrderedIndex,
+    Refused, Wormhole, walk,
 };
 
 use crate::options::IndexKind;
@@ -20,6 +20,7 @@ pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 pub(crate) enum Index {
     Masstree(Masstree<Row>),
     Wormhole(Wormhole<Row>),
+    CuckooTrie(CuckooTrie<Row>),
 }
 
 macro_rules! each {
@@ -27,6 +28,7 @@ macro_rules! each {
         match $self {
             Index::Masstree($index) => $call,
             Index::Wormhole($index) => $call,
+            Index::CuckooTrie($index) => $call,
         }
     };
 }
@@ -36,6 +38,7 @@ impl Index {
         match kind {
             IndexKind::Masstree => Self::Masstree(Masstree::new()),
             IndexKind::Wormhole => Self::Wormhole(Wormhole::new()),
+            IndexKind::CuckooTrie => Self::CuckooTrie(CuckooTrie::new()),
         }
     }
 

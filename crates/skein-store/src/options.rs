@@ -22,17 +22,20 @@ pub enum IndexKind {
     Masstree,
     /// A list of leaves under a hashed trie: any keys, in order; quick scans, and lookups that do not mind long keys.
     Wormhole,
+    /// A trie in a cuckoo hash table: any keys, in order; quick lookups of single keys, above all short ones.
+    CuckooTrie,
 }
 
 impl IndexKind {
     /// All of them, the default first.
-    pub const ALL: [Self; 2] = [Self::Masstree, Self::Wormhole];
+    pub const ALL: [Self; 3] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie];
 
     /// The name by which it is chosen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Masstree => "masstree",
             Self::Wormhole => "wormhole",
+            Self::CuckooTrie => "cuckoo-trie",
         }
     }
 }
