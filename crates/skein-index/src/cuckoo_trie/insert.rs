@@ -17,6 +17,7 @@ use skein_sync::spin::Backoff;
 use super::CuckooTrie;
 use super::change::{Change, NODES_MAX, Obstacle, Spot};
 use super::entry::{Body, JUMP_MAX, Kind, UNDER_JUMP};
+use super::room::Crowded;
 use super::search::{Named, Stop};
 use super::symbol::Symbols;
 use crate::index::{self, Computed, Refused};
@@ -44,15 +45,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused> {
         let mut backoff = Backoff::new();
-        let mut crowded = 0;
+        let mut crowded = Crowded::default();
         loop {
             match self.attempt(key, &mut change, guard) {
                 Ok(computed) => return Ok(computed),
                 Err(Obstacle::Changed) => backoff.wait(),
-                Err(Obstacle::Crowded(hash)) => {
-                    self.make_room(hash, crowded)?;
-                    crowded += 1;
-                }
+                Err(Obstacle::Crowded(hash)) => self.make_room(hash, &mut crowded)?,
                 Err(Obstacle::OutOfColors) => return Err(self.full()),
             }
         }

@@ -14,7 +14,7 @@ use crate::index::Refused;
 use crate::slot::Slot;
 
 /// Buckets that one operation adds or takes away at most.
-const STEPS: usize = 8;
+const STEPS: usize = if cfg!(skein_loom) { 1 } else { 8 };
 /// The share of slots in use, in hundredths, above which the table grows. The paper has 85; the last tenth costs inserts more moves than it
 /// saves memory.
 const FULL: usize = 80;
@@ -90,7 +90,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             match self.merge(last, into) {
                 Ok(()) => return true,
                 Err(Obstacle::Changed) => Backoff::new().wait(),
-                Err(_) if self.free_a_slot(&[into]) == Ok(false) => return false,
+                Err(_) if self.free_a_slot(&[into], &[last], true) == Ok(false) => return false,
                 Err(_) => {}
             }
         }

@@ -11,7 +11,7 @@
 use arrayvec::ArrayVec;
 
 use super::CuckooTrie;
-use super::change::{Change, Obstacle, Spot};
+use super::change::{Change, NODES_MAX, Obstacle, Spot};
 use crate::index::Refused;
 use crate::slot::Slot;
 
@@ -19,7 +19,18 @@ use crate::slot::Slot;
 const LOOKED_AT_MAX: usize = 160;
 
 /// Times that one write asks for room before the table grows, whatever its load is.
-const TRIES: usize = 4;
+const TRIES: usize = 8;
+
+/// Times after which a write is refused if the table cannot grow.
+const TRIES_AT_MOST: usize = 64;
+
+/// What one write has asked room for.
+#[derive(Debug, Default)]
+pub(super) struct Crowded {
+    /// The hashes of the nodes that had no place.
+    hashes: ArrayVec<u32, NODES_MAX>,
+    tries: usize,
+}
 
 /// A bucket on a path: the entry in this slot of an earlier one could move there.
 #[derive(Clone, Copy, Debug)]
@@ -30,33 +41,44 @@ struct Reached {
 }
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// Makes room in one of the buckets of a hash, by moving entries or by growing; or lets another thread do so. `tries` is how often
-    /// the same write has asked before.
+    /// Makes room in one of the buckets of a hash, by moving entries or by growing; or lets another thread do so.
     #[cold]
-    pub(super) fn make_room(&self, hash: u32, tries: usize) -> Result<(), Refused> {
-        // A write that needs room in two places may move the same entries to and fro between them, unless the table grows.
-        let grown = if self.is_loaded() || tries > TRIES { self.grow() } else { Ok(()) };
+    pub(super) fn make_room(&self, hash: u32, crowded: &mut Crowded) -> Result<(), Refused> {
+        let grown = if self.is_loaded() || crowded.tries > TRIES { self.grow() } else { Ok(()) };
         let pair = self.table.pair(hash);
-        match self.free_a_slot(&[pair.primary, pair.secondary]) {
+        // What was made free for another node of the same write is to stay so.
+        let others =
+            crowded.hashes.iter().filter(|&&other| other != hash).map(|&other| self.table.pair(other));
+        let kept: ArrayVec<u32, { 2 * NODES_MAX }> =
+            others.flat_map(|pair| [pair.primary, pair.secondary]).collect();
+        let again = crowded.hashes.contains(&hash);
+        if !again && !crowded.hashes.is_full() {
+            crowded.hashes.push(hash);
+        }
+        crowded.tries += 1;
+        match self.free_a_slot(&[pair.primary, pair.secondary], &kept, again) {
+            // At its greatest size the table ends no to and fro by growing: then it is as good as full.
+            _ if crowded.tries > TRIES_AT_MOST => grown,
             Ok(true) | Err(_) => Ok(()),
             Ok(false) => grown.and_then(|()| self.grow()),
         }
     }
 
-    /// Frees a slot in one of these buckets, or finds one free; false if there is no way to.
-    pub(super) fn free_a_slot(&self, buckets: &[u32]) -> Result<bool, Obstacle> {
+    /// Frees a slot in one of these buckets, without a move into those that are `kept`; false if there is no way to. If there is a free slot
+    /// already, that is enough, unless `another` is wanted.
+    pub(super) fn free_a_slot(&self, buckets: &[u32], kept: &[u32], another: bool) -> Result<bool, Obstacle> {
         let mut reached: ArrayVec<Reached, LOOKED_AT_MAX> = ArrayVec::new();
         reached.extend(buckets.iter().map(|&bucket| Reached { bucket, from: usize::MAX, slot: 0 }));
         let mut looking = 0;
-        while let Some(&Reached { bucket, .. }) = reached.get(looking) {
+        while let Some(&Reached { bucket, from, .. }) = reached.get(looking) {
             let image = self.table.bucket(bucket).image();
-            if image.free_slot().is_some() {
+            if image.free_slot().is_some() && !(another && from == usize::MAX) {
                 self.shift(&reached, looking)?;
                 return Ok(true);
             }
             for (slot, entry) in image.entries() {
                 let other = self.table.other(entry, bucket);
-                if !reached.is_full() && other != bucket {
+                if !reached.is_full() && other != bucket && !kept.contains(&other) {
                     self.table.prefetch_bucket(other);
                     reached.push(Reached { bucket: other, from: looking, slot });
                 }
