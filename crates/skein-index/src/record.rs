@@ -188,10 +188,16 @@ impl Record {
     }
 }
 
+/// Strings longer than this are compared by a call, which takes more bytes at a time.
+const CALL_FROM: usize = 128;
+
 /// Whether two strings of one length are the same; by words, the last of which may overlap the one before, without a call, since most
 /// keys are short.
 #[inline(always)]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    if a.len() > CALL_FROM {
+        return a == b;
+    }
     let (Some(last), Some(other_last)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) else {
         return a.iter().zip(b).all(|(a, b)| a == b);
     };
