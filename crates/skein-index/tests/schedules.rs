@@ -29,7 +29,7 @@ use random::Random;
 use shuttle::rand::RngCore;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
-use skein_index::{Collector, Cursor, Inline, Masstree, Wormhole};
+use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, Wormhole};
 
 const SEED: u64 = 20;
 /// Preemptions of a schedule that has few.
@@ -157,6 +157,11 @@ fn masstree() -> Masstree<Inline<u64>, 3> {
     Masstree::with_width(Arc::new(Collector::new()))
 }
 
+/// Four buckets at first, so that it grows and shrinks with the keys.
+fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 2> {
+    CuckooTrie::with_variant(Arc::new(Collector::new()))
+}
+
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_of_letters() {
@@ -179,6 +184,24 @@ fn masstree_of_letters() {
 #[cfg(not(feature = "planted-bugs"))]
 fn masstree_of_layers() {
     explore(masstree, LAYERS, 4, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_of_letters() {
+    explore(cuckoo_trie, LETTERS, 3, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_of_tails() {
+    explore(cuckoo_trie, TAILS, 4, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_of_layers() {
+    explore(cuckoo_trie, LAYERS, 4, 4_000);
 }
 
 /// A split that does not tell the readers of its leaf.

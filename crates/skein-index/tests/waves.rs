@@ -16,7 +16,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use skein_index::{Collector, Cursor, Inline, Masstree, OrderedIndex, Wormhole};
+use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, OrderedIndex, Wormhole};
 use support::checked::Checked;
 use support::random::Random;
 use support::{shared_keys, times};
@@ -158,6 +158,12 @@ fn masstree(keys: Vec<Vec<u8>>, count: usize) {
     waves(Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new())), keys, count);
 }
 
+/// From eight buckets on.
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie(keys: Vec<Vec<u8>>, count: usize) {
+    waves(CuckooTrie::<Inline<u64>, 3>::with_variant(Arc::new(Collector::new())), keys, count);
+}
+
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_with_leaves_of_4() {
@@ -186,6 +192,19 @@ fn narrow_masstree_with_numbers() {
 #[cfg(not(feature = "planted-bugs"))]
 fn narrow_masstree_with_paths() {
     masstree(shared_keys::paths(200), 150);
+}
+
+/// So many keys that their buckets are several pages.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn small_cuckoo_trie_with_numbers() {
+    cuckoo_trie(shared_keys::numbers(6_000), 8);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn small_cuckoo_trie_with_paths() {
+    cuckoo_trie(shared_keys::paths(6_000), 8);
 }
 
 /// A split that does not tell the readers of its leaf.

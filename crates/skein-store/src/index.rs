@@ -16,6 +16,7 @@ use crate::row::{Row, RowRef};
 pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// The index that a store was opened with.
+#[expect(clippy::large_enum_variant, reason = "a store has one, and every operation goes through it")]
 #[derive(Debug)]
 pub(crate) enum Index {
     Masstree(Masstree<Row>),

@@ -1,6 +1,7 @@
 //! Many lookups at once: the buckets of all keys of a group are asked for, then each search goes down, then the records are compared.
 
 use arrayvec::ArrayVec;
+use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
 use super::entry::Kind;
@@ -46,6 +47,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                 // SAFETY: a leaf, read under the caller's guard.
                 return if entry.kind() == Kind::Leaf { unsafe { entry.record() } } else { None };
             }
+            Backoff::new().wait();
             prefixes.start_over();
         }
     }

@@ -72,7 +72,7 @@ impl Want {
     }
 }
 
-impl<'t> Bucket<'t> {
+impl Bucket<'_> {
     /// The first word, once nobody is changing the bucket.
     #[inline(always)]
     fn stable(self) -> u64 {
@@ -169,6 +169,10 @@ impl<'t> Bucket<'t> {
     #[inline(always)]
     pub(super) fn write(self, image: &Image) {
         for (word, &value) in self.0.iter().zip(&image.words).skip(1) {
+            // Words that stay what they are have no need of a store; without them a model has fewer orders to go through.
+            if cfg!(skein_loom) && word.load(Ordering::Relaxed) == value {
+                continue;
+            }
             // Release: pairs with the Acquire in `word`: who sees this sees the mark.
             word.store(value, Ordering::Release);
         }
@@ -252,19 +256,26 @@ impl Image {
         self.words[LOWS + slot] = entry.low;
     }
 
+    #[inline(always)]
+    fn lane(&self, slot: usize) -> u32 {
+        lane_in(&[self.words[LANES], self.words[LANES + 1]], slot)
+    }
+
+    /// The slots with entries.
+    #[inline(always)]
+    pub(super) fn occupied(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..SLOTS).filter(|&slot| self.lane(slot) != 0)
+    }
+
     /// The entries, with their slots.
+    #[inline(always)]
     pub(super) fn entries(&self) -> impl Iterator<Item = (usize, Entry)> + '_ {
-        (0..SLOTS).map(|slot| (slot, self.get(slot))).filter(|(_, entry)| !entry.is_none())
+        self.occupied().map(|slot| (slot, self.get(slot)))
     }
 
     /// A slot without an entry.
     #[inline(always)]
     pub(super) fn free_slot(&self) -> Option<usize> {
-        (0..SLOTS).find(|&slot| self.get(slot).is_none())
-    }
-
-    #[inline(always)]
-    pub(super) fn count(&self) -> usize {
-        (0..SLOTS).filter(|&slot| !self.get(slot).is_none()).count()
+        (0..SLOTS).find(|&slot| self.lane(slot) == 0)
     }
 }

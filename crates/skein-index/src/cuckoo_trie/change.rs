@@ -71,19 +71,19 @@ impl<'t, const V: usize> Change<'t, V> {
     }
 
     /// Copies a bucket, unless it was copied before.
-    pub(super) fn take(&mut self, number: u32) -> Result<usize, Obstacle> {
+    pub(super) fn take(&mut self, number: u32) -> usize {
         if let Some(held) = self.held.iter().position(|held| held.number == number) {
-            return Ok(held);
+            return held;
         }
         let bucket = self.table.bucket(number);
         let image = bucket.image();
         self.held.push(Held { bucket, number, seen: image.first(), image, dirty: false });
-        Ok(self.held.len() - 1)
+        self.held.len() - 1
     }
 
     /// Copies the bucket of a node, which must be as the node was found.
     pub(super) fn take_node(&mut self, node: &Node) -> Result<Spot, Obstacle> {
-        let held = self.take(node.bucket)?;
+        let held = self.take(node.bucket);
         if self.held[held].image.version() != node.version {
             return Err(Obstacle::Changed);
         }
@@ -147,7 +147,7 @@ impl<'t, const V: usize> Change<'t, V> {
         if (home, other) != (old, number) {
             return Err(Obstacle::Changed);
         }
-        let to = self.take(number)?;
+        let to = self.take(number);
         self.clear(from);
         self.put(to, entry.moved()).ok_or(Obstacle::Changed)?;
         self.placed.push((hash, pair));
@@ -182,9 +182,9 @@ impl<'t, const V: usize> Change<'t, V> {
         body: Body,
     ) -> Result<(Spot, u8), Obstacle> {
         let pair = self.table.pair(hash);
-        let (first, second) = (self.take(pair.primary)?, self.take(pair.secondary)?);
+        let (first, second) = (self.take(pair.primary), self.take(pair.secondary));
         let color = self.free_color(hash, pair, (first, second))?;
-        let (one, two) = (self.image(first).count(), self.image(second).count());
+        let (one, two) = (self.image(first).occupied().count(), self.image(second).occupied().count());
         let secondary = two < one;
         let lane = lane(Table::<V>::tag(hash), secondary, symbol, parent);
         let held = if secondary { second } else { first };
@@ -199,7 +199,7 @@ impl<'t, const V: usize> Change<'t, V> {
         let mut taken = u8::from(hash == crate::hash::peelable::Peelable::<0>::EMPTY);
         for (held, number) in [(held.0, pair.primary), (held.1, pair.secondary)] {
             for (_, entry) in self.image(held).entries() {
-                if Table::<V>::hash_of(entry, number) == hash {
+                if entry.tag() == Table::<V>::tag(hash) && Table::<V>::hash_of(entry, number) == hash {
                     taken |= 1 << entry.color();
                 }
             }

@@ -10,6 +10,7 @@
 use std::marker::PhantomData;
 
 use skein_sync::reclaim::Guard;
+use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
 use super::change::Obstacle;
@@ -61,7 +62,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
             if let Ok(record) = self.try_seek(key, inclusive, forward) {
                 return self.settle(record, forward);
             }
-            std::hint::spin_loop();
+            Backoff::new().wait();
         }
     }
 
@@ -171,7 +172,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for CuckooTrieCursor<'
             if let Ok(record) = self.dive(self.index.root(), false) {
                 return self.settle(record, false);
             }
-            std::hint::spin_loop();
+            Backoff::new().wait();
         }
     }
 

@@ -1,5 +1,7 @@
 //! Lookups: one search, without a lock and without a store.
 
+use skein_sync::spin::Backoff;
+
 use super::CuckooTrie;
 use super::entry::Kind;
 use crate::index::MAX_KEY_LEN;
@@ -22,6 +24,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                 let record = unsafe { entry.record() }?;
                 return record.is_of(key).then(|| record.value());
             }
+            Backoff::new().wait();
         }
     }
 }

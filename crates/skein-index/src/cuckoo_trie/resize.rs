@@ -60,7 +60,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     fn split(&self, size: u32, version: u32) -> Result<(), Obstacle> {
         let from = without_first_bit(size);
         let mut change = Change::new(&self.table);
-        let (old, new) = (change.take(from)?, change.take(size)?);
+        let (old, new) = (change.take(from), change.take(size));
         change.set_version(new, version);
         change.move_all(old, new, |entry| Table::<V>::home(entry, from, size + 1) == size)?;
         change.lock()?;
@@ -99,7 +99,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     fn merge(&self, last: u32, into: u32) -> Result<(), Obstacle> {
         let mut change = Change::new(&self.table);
-        let (old, new) = (change.take(last)?, change.take(into)?);
+        let (old, new) = (change.take(last), change.take(into));
         change.move_all(old, new, |_| true)?;
         change.lock()?;
         change.apply_with(|| self.table.set_size(last));

@@ -94,7 +94,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             && from != usize::MAX
         {
             let mut change = Change::new(&self.table);
-            let held = change.take(reached[from].bucket)?;
+            let held = change.take(reached[from].bucket);
             change.move_to(Spot { held, slot }, bucket)?;
             change.lock()?;
             change.apply();

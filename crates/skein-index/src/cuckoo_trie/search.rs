@@ -10,6 +10,8 @@
 //! is in neither was moved between the two looks, or the table has grown, and is looked for again, unless the parent has changed. Source: Cuckoo
 //! Trie, sections 4.1 and 5, Algorithms 1 and 2.
 
+use skein_sync::spin::Backoff;
+
 use super::CuckooTrie;
 use super::bucket::{Version, Want};
 use super::change::Obstacle;
@@ -165,7 +167,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             if self.changed(parent) {
                 return Err(Obstacle::Changed);
             }
-            std::hint::spin_loop();
+            Backoff::new().wait();
             prefix.pair = self.table.pair(prefix.hash);
         }
     }

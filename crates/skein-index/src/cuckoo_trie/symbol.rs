@@ -45,7 +45,9 @@ impl<'k> Symbols<'k> {
     pub(crate) fn first_difference(self, other: Self) -> u32 {
         let same = self.key.iter().zip(other.key).take_while(|(a, b)| a == b).count();
         let start = (8 * same / 5) as u32;
-        (start..).find(|&index| self.at(index) != other.at(index)).expect("different keys differ somewhere")
+        (start..=self.count())
+            .find(|&index| self.at(index) != other.at(index))
+            .expect("different keys differ somewhere")
     }
 }
 

@@ -68,8 +68,13 @@ impl<const V: usize> Table<V> {
     /// The least number of buckets.
     pub(super) const LEAST: u32 = 1 << Self::LEAST_BITS;
     /// The greatest number of buckets; few where memory is not taken as it is needed.
-    pub(super) const MOST: u32 =
-        if cfg!(any(miri, skein_loom)) { 64 << Self::LEAST_BITS } else { 1 << (Self::HASH_BITS - 4) };
+    pub(super) const MOST: u32 = if cfg!(skein_loom) {
+        4 << Self::LEAST_BITS
+    } else if cfg!(miri) {
+        64 << Self::LEAST_BITS
+    } else {
+        1 << (Self::HASH_BITS - 4)
+    };
 
     pub(super) fn new(arena: &Arena) -> Self {
         const { assert!(Self::LEAST_BITS >= 1 && Self::HASH_BITS <= 32, "hashes have 22 to 32 bits") };

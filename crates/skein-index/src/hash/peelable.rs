@@ -10,6 +10,7 @@
 //! function is linear and known to all; ours is seeded at random, and mixes a multiplication with a shift, so that nobody can choose
 //! keys that collide without knowing the seeds.
 
+#[cfg(not(skein_loom))]
 use std::hash::{BuildHasher, RandomState};
 
 /// Odd, with about as many ones as zeros.
@@ -29,13 +30,8 @@ impl<const SYMBOLS: usize> Peelable<SYMBOLS> {
 
     /// A hash with values of `bits` bits, 2 to 32, and random seeds.
     pub(crate) fn new(bits: u32) -> Self {
-        let random = RandomState::new();
         let mask = u32::MAX >> (32 - bits);
-        Self {
-            seeds: std::array::from_fn(|symbol| random.hash_one(symbol) as u32 & mask),
-            mask,
-            shift: bits.div_ceil(2),
-        }
+        Self { seeds: seeds().map(|seed| seed & mask), mask, shift: bits.div_ceil(2) }
     }
 
     /// The hash of the string that is longer by `symbol`.
@@ -44,6 +40,19 @@ impl<const SYMBOLS: usize> Peelable<SYMBOLS> {
         let mixed = (hash ^ self.seeds[usize::from(symbol)]).wrapping_mul(MULTIPLIER) & self.mask;
         mixed ^ (mixed >> self.shift)
     }
+}
+
+/// Random numbers.
+#[cfg(not(skein_loom))]
+fn seeds<const SYMBOLS: usize>() -> [u32; SYMBOLS] {
+    let random = RandomState::new();
+    std::array::from_fn(|symbol| random.hash_one(symbol) as u32)
+}
+
+/// The same numbers each time: the runs of a model repeat each other.
+#[cfg(skein_loom)]
+fn seeds<const SYMBOLS: usize>() -> [u32; SYMBOLS] {
+    std::array::from_fn(|symbol| ((symbol as u64 + 1).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32)
 }
 
 #[cfg(test)]

@@ -61,6 +61,9 @@ impl GrowingWords {
     /// Takes address space for `most` words, a multiple of a line's; memory on huge pages if `huge` and the system agrees.
     ///
     /// Aborts, as every allocation in Rust does, if there is none.
+    ///
+    /// # Panics
+    /// If `most` is no such multiple.
     pub fn new(arena: &Arena, most: usize, huge: bool) -> Self {
         assert!(most.is_multiple_of(LINE), "whole cache lines");
         let (memory, first) = if AT_ONCE {

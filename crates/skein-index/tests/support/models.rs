@@ -7,6 +7,7 @@ use skein_index::{Cursor, Inline, OrderedIndex};
 use super::checked::Checked;
 
 /// How often a thread may be interrupted in one run.
+#[allow(dead_code, reason = "where operations are long, it is once")]
 pub const PREEMPTIONS: usize = 2;
 
 /// Runs two threads against an index that holds `keys` (each with its position as value), in every order.
@@ -17,14 +18,9 @@ pub fn model<I: Checked + 'static>(
     writer: impl Fn(&I) + Copy + Send + Sync + 'static,
     reader: impl Fn(&I) + Copy + Send + Sync + 'static,
 ) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 100_000;
-    builder.check(move || {
+    explore(preemptions, move || {
         let index = Arc::new(make());
-        for (value, key) in (0..).zip(keys) {
-            put(&*index, key, value);
-        }
+        fill(&*index, keys);
         let shared = Arc::clone(&index);
         let thread = loom::thread::spawn(move || writer(&shared));
         reader(&index);
@@ -32,6 +28,21 @@ pub fn model<I: Checked + 'static>(
         let mut index = Arc::into_inner(index).expect("the writer is done");
         index.verify();
     });
+}
+
+/// Runs something in every order.
+pub fn explore(preemptions: usize, run: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 100_000;
+    builder.check(run);
+}
+
+/// Inserts keys, each with its position as value.
+pub fn fill(index: &impl OrderedIndex<Inline<u64>>, keys: &[&str]) {
+    for (value, key) in (0..).zip(keys) {
+        put(index, key, value);
+    }
 }
 
 pub fn put(index: &impl OrderedIndex<Inline<u64>>, key: &str, value: u64) -> Option<u64> {

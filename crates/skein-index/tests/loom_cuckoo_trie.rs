@@ -1,0 +1,187 @@
+//! Models of the Cuckoo Trie's protocols, explored by `loom`, on tables of two buckets, so that a few keys fill them:
+//!
+//! ```sh
+//! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-index --test loom_cuckoo_trie --release
+//! ```
+//!
+//! Each model runs the crate's own code; threads are two, one operation each for the most part, and the scheduler may interrupt each run
+//! once: a change has some hundred steps. What takes longer (removals at once, jumps that go, a table that shrinks) is drawn, in `schedules.rs`. What a model is about must happen, or it shows nothing: so the writer first goes
+//! through its part alone, and the table's shape before and after says whether an entry moved or the table grew.
+//!
+//! Keys of one byte with different first symbols, such as `0` and `8`, are leaves right below the root; `a` to `g` share a branch.
+#![cfg(all(skein_loom, not(feature = "shuttle")))]
+#![cfg(not(feature = "planted-bugs"))]
+
+#[path = "support/checked.rs"]
+mod checked;
+#[path = "support/models.rs"]
+mod models;
+
+use std::sync::Arc;
+
+use models::{get, put, remove, scan};
+use skein_index::cuckoo_trie::Shape;
+use skein_index::{Collector, CuckooTrie, Inline};
+
+type Index = CuckooTrie<Inline<u64>, 1>;
+type Keys = &'static [&'static str];
+
+fn new() -> Index {
+    Index::with_variant(Arc::new(Collector::new()))
+}
+
+fn filled(keys: Keys) -> Index {
+    let index = new();
+    models::fill(&index, keys);
+    index
+}
+
+fn model(
+    keys: Keys,
+    writer: impl Fn(&Index) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&Index) + Copy + Send + Sync + 'static,
+) {
+    models::model(new, 1, keys, writer, reader);
+}
+
+/// Lets a writer go through its part alone, and shows `holds` the shape before and after.
+fn rehearse(make: fn() -> Index, writer: fn(&Index), holds: fn(Shape, Shape) -> bool) {
+    models::explore(0, move || {
+        let mut index = make();
+        let before = index.check().unwrap();
+        writer(&index);
+        let after = index.check().unwrap();
+        assert!(holds(before, after), "another case: {before:?}, then {after:?}");
+    });
+}
+
+#[test]
+fn insert_of_a_neighbour_against_get() {
+    model(
+        &["(", "8"],
+        |index| assert_eq!(put(index, "0", 9), None),
+        |index| {
+            assert_eq!(get(index, "8"), Some(1));
+            let seen = get(index, "0");
+            assert!(matches!(seen, None | Some(9)));
+            // What was seen once stays.
+            assert!(seen.is_none() || get(index, "0") == Some(9));
+        },
+    );
+}
+
+#[test]
+fn two_inserts_under_one_branch() {
+    model(
+        &["c", "d"],
+        |index| assert_eq!(put(index, "a", 8), None),
+        |index| assert_eq!(put(index, "b", 9), None),
+    );
+}
+
+/// A leaf makes way for a branch with two.
+#[test]
+fn parting_of_a_leaf_against_get() {
+    model(
+        &["a"],
+        |index| assert_eq!(put(index, "c", 9), None),
+        |index| {
+            assert_eq!(get(index, "a"), Some(0));
+            assert!(matches!(get(index, "c"), None | Some(9)));
+        },
+    );
+}
+
+/// A jump makes way for a shorter one, a branch, and the rest of the jump.
+#[test]
+fn fork_in_a_jump_against_get() {
+    model(
+        &["aaaaa", "aaaab"],
+        |index| assert_eq!(put(index, "aab", 9), None),
+        |index| assert_eq!(get(index, "aaaab"), Some(1)),
+    );
+}
+
+const CROWDED: Keys = &["0", "p", "(", "@", " ", "`"];
+
+fn crowded() -> Index {
+    filled(CROWDED)
+}
+
+fn add_one(index: &Index) {
+    assert_eq!(put(index, "x", 9), None);
+}
+
+/// The one more in a secondary bucket may be the new entry; two more, or one less, are not its doing alone.
+#[test]
+fn relocation_hides_no_key() {
+    rehearse(crowded, add_one, |before, after| {
+        let to_secondary = after.secondary as i64 - before.secondary as i64;
+        before.slots == after.slots && !(0..=1).contains(&to_secondary)
+    });
+    models::model(crowded, 1, &[], add_one, |index| assert_eq!(get(index, "p"), Some(1)));
+    models::model(crowded, 1, &[], add_one, |index| assert_eq!(get(index, "("), Some(2)));
+}
+
+const FULL: Keys = &["(", "0", "8", "@", "H", "P", "X", "`"];
+
+fn full() -> Index {
+    filled(FULL)
+}
+
+fn add_one_more(index: &Index) {
+    assert_eq!(put(index, "h", 9), None);
+}
+
+#[test]
+fn growth_hides_no_key() {
+    rehearse(full, add_one_more, |before, after| before.slots < after.slots);
+    models::model(full, 1, &[], add_one_more, |index| assert_eq!(get(index, "("), Some(0)));
+    models::model(full, 1, &[], add_one_more, |index| assert_eq!(get(index, "0"), Some(1)));
+}
+
+fn two_leaves() -> Index {
+    filled(&["a", "b"])
+}
+
+fn remove_a(index: &Index) {
+    assert_eq!(remove(index, "a"), Some(0));
+}
+
+#[test]
+fn collapse_of_a_branch_against_get() {
+    rehearse(two_leaves, remove_a, |before, after| after.branches < before.branches);
+    models::model(two_leaves, 1, &[], remove_a, |index| assert_eq!(get(index, "b"), Some(1)));
+    models::model(two_leaves, 1, &[], remove_a, |index| assert!(matches!(get(index, "a"), None | Some(0))));
+}
+
+#[test]
+fn collapse_of_a_branch_against_insert() {
+    models::model(two_leaves, 1, &[], remove_a, |index| assert_eq!(put(index, "c", 9), None));
+}
+
+/// An insert that meets the leaf dead makes it alive again.
+#[test]
+fn remove_against_insert_of_the_same_key() {
+    model(
+        &["("],
+        |index| assert!(matches!(remove(index, "("), Some(0 | 9))),
+        |index| assert!(matches!(put(index, "(", 9), None | Some(0))),
+    );
+}
+
+#[test]
+fn scans_against_insert() {
+    for forward in [true, false] {
+        model(
+            &["a", "d"],
+            |index| assert_eq!(put(index, "c", 9), None),
+            move |index| {
+                let mut met = scan(index, forward);
+                assert!(met.is_sorted_by(|a, b| if forward { a < b } else { a > b }));
+                met.retain(|key| key != b"c");
+                assert_eq!(met.len(), 2);
+            },
+        );
+    }
+}
