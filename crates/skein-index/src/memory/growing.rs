@@ -37,8 +37,9 @@ pub struct GrowingWords {
     first: NonNull<AtomicU64>,
     /// Lines of the whole array.
     lines: usize,
-    /// Bytes counted.
-    bytes: AtomicUsize,
+    /// Bytes of words that are ready, which the arena counts, and of those with whole pages, which have memory.
+    counted: AtomicUsize,
+    committed: AtomicUsize,
     huge: bool,
     arena: Arena,
 }
@@ -74,7 +75,15 @@ impl GrowingWords {
             let len = (most * size_of::<AtomicU64>()).next_multiple_of(REGION);
             (Memory::Reserved(len), pages::reserve(len).cast())
         };
-        Self { memory, first, lines: most / LINE, bytes: AtomicUsize::new(0), huge, arena: arena.clone() }
+        Self {
+            memory,
+            first,
+            lines: most / LINE,
+            counted: AtomicUsize::new(0),
+            committed: AtomicUsize::new(0),
+            huge,
+            arena: arena.clone(),
+        }
     }
 
     /// Makes the first `len` words ready, and those after them no more. One thread at a time.
@@ -83,18 +92,22 @@ impl GrowingWords {
     pub fn resize(&self, len: usize) {
         let Memory::Reserved(most) = self.memory else { return };
         let wanted = len * size_of::<AtomicU64>();
+        // Relaxed, here and below: one thread at a time; the sums order nothing.
+        let had = self.counted.swap(wanted, Ordering::Relaxed);
+        if wanted > had {
+            self.arena.heap.count(wanted - had, Part::Nodes);
+        } else {
+            self.arena.heap.uncount(had - wanted, Part::Nodes);
+        }
         let step = if wanted < REGION { PAGE } else { REGION };
         let wanted = wanted.next_multiple_of(step).min(most);
-        // Relaxed: one thread at a time; the sum orders nothing.
-        let had = self.bytes.swap(wanted, Ordering::Relaxed);
+        let had = self.committed.swap(wanted, Ordering::Relaxed);
         if wanted > had {
             // SAFETY: inside the reservation, and not committed.
             unsafe { pages::commit(self.at(had..wanted), wanted - had, self.huge) };
-            self.arena.heap.count(wanted - had, Part::Nodes);
         } else if wanted < had {
             // SAFETY: inside the reservation. What is still read there is zero from now on.
             unsafe { pages::decommit(self.at(wanted..had), had - wanted) };
-            self.arena.heap.uncount(had - wanted, Part::Nodes);
         }
     }
 
@@ -122,7 +135,7 @@ impl GrowingWords {
 impl Drop for GrowingWords {
     fn drop(&mut self) {
         if let Memory::Reserved(len) = self.memory {
-            self.arena.heap.uncount(*self.bytes.get_mut(), Part::Nodes);
+            self.arena.heap.uncount(*self.counted.get_mut(), Part::Nodes);
             // SAFETY: reserved in `new` for this length; this is its last use.
             unsafe { pages::unmap(self.first.cast(), len) };
         }

@@ -111,7 +111,11 @@ fn memory_is_what_the_allocators_say_and_the_system_sees() {
         assert!((grown / beside - 1.0).abs() < 0.02, "{contender}: {grown} in pieces, {beside} at once");
         let least = median(&lines, "memory in all, over one doubling", contender, Some("least"));
         let most = median(&lines, "memory in all, over one doubling", contender, Some("most"));
-        assert!(0.0 < least && least <= live && live <= most, "{contender}: {least} to {most}");
+        // Where a table's size is a matter of chance, it is another each time, by little.
+        assert!(
+            0.0 < least && least <= 1.02 * live && live <= 1.02 * most,
+            "{contender}: {live}, {least} to {most}"
+        );
     }
     for contender in &own_indexes() {
         let parts = lines
