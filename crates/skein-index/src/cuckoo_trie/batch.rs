@@ -1,10 +1,8 @@
 //! Many lookups at once: the buckets of all keys of a group are asked for, then each search goes down, then the records are compared.
 
 use arrayvec::ArrayVec;
-use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
-use super::entry::Kind;
 use super::search::Prefixes;
 use crate::index::MAX_KEY_LEN;
 use crate::record::Record;
@@ -36,19 +34,6 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                 let word = record.filter(|record| record.is_of(key)).map(Record::value);
                 found(group * GROUP + place, word);
             }
-        }
-    }
-
-    /// The record of the leaf that a key leads to.
-    fn record_along(&self, prefixes: &mut Prefixes<'_, '_, V>) -> Option<Record> {
-        loop {
-            if let Ok(stop) = self.descend(prefixes, |_| ()) {
-                let entry = stop.at.node.entry;
-                // SAFETY: a leaf, read under the caller's guard.
-                return if entry.kind() == Kind::Leaf { unsafe { entry.record() } } else { None };
-            }
-            Backoff::new().wait();
-            prefixes.start_over();
         }
     }
 }

@@ -19,6 +19,7 @@ use super::bucket::{Bucket, Image, SLOTS};
 use super::entry::{Body, COLORS, Entry, lane};
 use super::search::Node;
 use super::table::{Pair, Table};
+use crate::hash::peelable::EMPTY_HASH;
 
 /// Buckets in a change: those of [`NODES_MAX`] new nodes and of a few old ones.
 const BUCKETS_MAX: usize = 2 * NODES_MAX + 6;
@@ -62,7 +63,7 @@ pub(super) struct Change<'t, const V: usize> {
     /// How many of `held` are locked; 0 again once they are unlocked.
     locked: usize,
     /// How many entries it adds.
-    pub(super) added: i64,
+    added: i64,
 }
 
 impl<'t, const V: usize> Change<'t, V> {
@@ -196,7 +197,7 @@ impl<'t, const V: usize> Change<'t, V> {
     /// The least color that no other node has whose name has this hash.
     fn free_color(&self, hash: u32, pair: Pair, held: (usize, usize)) -> Result<u8, Obstacle> {
         // The root has the first color, and no place in the table.
-        let mut taken = u8::from(hash == crate::hash::peelable::Peelable::<0>::EMPTY);
+        let mut taken = u8::from(hash == EMPTY_HASH);
         for (held, number) in [(held.0, pair.primary), (held.1, pair.secondary)] {
             for (_, entry) in self.image(held).entries() {
                 if entry.tag() == Table::<V>::tag(hash) && Table::<V>::hash_of(entry, number) == hash {

@@ -4,7 +4,9 @@ use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
 use super::entry::Kind;
+use super::search::Prefixes;
 use crate::index::MAX_KEY_LEN;
+use crate::record::Record;
 use crate::slot::Slot;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
@@ -14,17 +16,21 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         if key.len() > MAX_KEY_LEN {
             return None;
         }
+        let record = self.record_along(&mut Prefixes::of(&self.table, key))?;
+        record.is_of(key).then(|| record.value())
+    }
+
+    /// The record of the leaf that a key leads to, which may be another key's.
+    #[inline(always)]
+    pub(super) fn record_along(&self, prefixes: &mut Prefixes<'_, '_, V>) -> Option<Record> {
         loop {
-            if let Ok(stop) = self.stop(key) {
+            if let Ok(stop) = self.descend(prefixes, |_| ()) {
                 let entry = stop.at.node.entry;
-                if entry.kind() != Kind::Leaf {
-                    return None;
-                }
                 // SAFETY: a leaf, read under the caller's guard.
-                let record = unsafe { entry.record() }?;
-                return record.is_of(key).then(|| record.value());
+                return if entry.kind() == Kind::Leaf { unsafe { entry.record() } } else { None };
             }
             Backoff::new().wait();
+            prefixes.start_over();
         }
     }
 }

@@ -69,7 +69,8 @@ use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the module's head.
 ///
-/// `V` chooses a variant; [`variant::DEFAULT`] is the one to use. It takes up to some 900 million keys; writes beyond are refused.
+/// `V` chooses a variant; [`variant::DEFAULT`] is the one to use. Its table ends at some 860 million entries, one and a
+/// quarter for each random key and more where keys share much; writes beyond are refused.
 ///
 /// ```
 /// use skein_index::{CuckooTrie, Inline, OrderedIndex};

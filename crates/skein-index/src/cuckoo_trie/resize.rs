@@ -2,7 +2,7 @@
 //!
 //! A bucket is split by its entries alone (`table.rs`): a step locks two buckets and moves four entries at most. Steps are taken by
 //! writers that find both buckets of a new entry full while the table is loaded to its aim, and by removals that leave it far from that;
-//! so the load stays where it is wanted, and no operation pays for more than [`STEPS`] of them. Source: linear hashing (Litwin, VLDB 1980).
+//! so the load stays where it is wanted, and an operation pays for [`STEPS`] of them each time that it asks for room. Source: linear hashing (Litwin, VLDB 1980).
 
 use skein_sync::spin::Backoff;
 
@@ -13,7 +13,7 @@ use super::table::Table;
 use crate::index::Refused;
 use crate::slot::Slot;
 
-/// Buckets that one operation adds or takes away at most.
+/// Buckets that are added or taken away at a time.
 const STEPS: usize = if cfg!(skein_loom) { 1 } else { 8 };
 /// The share of slots in use, in hundredths, above which the table grows. The paper has 85; the last tenth costs inserts more moves than it
 /// saves memory.

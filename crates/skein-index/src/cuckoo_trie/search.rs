@@ -3,7 +3,7 @@
 //! ```text
 //!   depth      0      1      2      3      4      5      6
 //!   hash       ·──────·──────·──────·──────·──────·──────·        of the key's prefixes: known before any node is read
-//!   node     root ─► branch ─► branch ─► ...        asked for: up to DEPTH nodes ahead
+//!   node     root ─► branch ─► branch ─► ...        asked for: up to AHEAD nodes ahead
 //! ```
 //!
 //! A child is looked for in both of its buckets; the parent's version, compared afterwards, says that parent and child were there together. A child that
@@ -16,10 +16,10 @@ use super::CuckooTrie;
 use super::bucket::{Version, Want};
 use super::change::Obstacle;
 use super::entry::{BY_COLOR, BY_PARENT, Entry, Kind, UNDER_JUMP, lane};
-use super::symbol::{END, SYMBOLS, Symbols};
+use super::symbol::{END, Symbols};
 use super::table::{Pair, ROOT, Table};
 use super::variant::{WITHOUT_PREFETCH, has};
-use crate::hash::peelable::Peelable;
+use crate::hash::peelable::EMPTY_HASH;
 use crate::slot::Slot;
 
 /// How many nodes ahead buckets are asked for: two each, so about what a core can have in flight (section 4.1).
@@ -126,8 +126,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
 }
 
 /// The empty prefix; its buckets are not looked at.
-const EMPTY: Prefix =
-    Prefix { hash: Peelable::<SYMBOLS>::EMPTY, pair: Pair { primary: ROOT, secondary: ROOT }, symbol: END };
+const EMPTY: Prefix = Prefix { hash: EMPTY_HASH, pair: Pair { primary: ROOT, secondary: ROOT }, symbol: END };
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// The root.
@@ -137,7 +136,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let found = self.table.bucket(ROOT).find(&want);
         let (slot, entry, version) = found.expect("the root is always there");
         let node = Node { bucket: ROOT, slot, version, entry };
-        Named { node, hash: Peelable::<SYMBOLS>::EMPTY, depth: 0 }
+        Named { node, hash: EMPTY_HASH, depth: 0 }
     }
 
     /// Whether the bucket of a node is not what it was when the node was found.
@@ -153,23 +152,30 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             Kind::Jump => (UNDER_JUMP, BY_COLOR, Some(parent.entry.link())),
             _ => (parent.entry.color(), BY_PARENT, None),
         };
-        let tag = Table::<V>::tag(prefix.hash);
         loop {
-            for (bucket, secondary) in [(prefix.pair.primary, false), (prefix.pair.secondary, true)] {
-                let want = Want::new(lane(tag, secondary, prefix.symbol, parent_color), mask, color);
-                if let Some((slot, entry, version)) = self.table.bucket(bucket).find(&want) {
-                    if self.changed(parent) {
-                        return Err(Obstacle::Changed);
-                    }
-                    return Ok(Node { bucket, slot, version, entry });
-                }
-            }
+            let found = self.look_for(prefix, parent_color, mask, color);
             if self.changed(parent) {
                 return Err(Obstacle::Changed);
+            }
+            if let Some(node) = found {
+                return Ok(node);
             }
             Backoff::new().wait();
             prefix.pair = self.table.pair(prefix.hash);
         }
+    }
+
+    /// The node of a name, by what `mask` leaves of its lane and by its color, in both of its buckets.
+    #[inline(always)]
+    fn look_for(&self, prefix: Prefix, parent: u8, mask: u32, color: Option<u8>) -> Option<Node> {
+        let tag = Table::<V>::tag(prefix.hash);
+        for (bucket, secondary) in [(prefix.pair.primary, false), (prefix.pair.secondary, true)] {
+            let want = Want::new(lane(tag, secondary, prefix.symbol, parent), mask, color);
+            if let Some((slot, entry, version)) = self.table.bucket(bucket).find(&want) {
+                return Some(Node { bucket, slot, version, entry });
+            }
+        }
+        None
     }
 
     /// A prefix by its hash and its last symbol.
@@ -180,16 +186,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// A node of a name, as it is by now; it is known by the hash, the last symbol, and its color.
     pub(super) fn again(&self, hash: u32, symbol: u8, color: u8, depth: u32) -> Result<Named, Obstacle> {
-        let pair = self.table.pair(hash);
-        for (number, secondary) in [(pair.primary, false), (pair.secondary, true)] {
-            let lane = lane(Table::<V>::tag(hash), secondary, symbol, 0);
-            let want = Want::new(lane, BY_COLOR, Some(color));
-            let found = self.table.bucket(number).find(&want);
-            if let Some((slot, entry, version)) = found {
-                return Ok(Named { node: Node { bucket: number, slot, version, entry }, hash, depth });
-            }
-        }
-        Err(Obstacle::Changed)
+        let found = self.look_for(self.prefix(hash, symbol), UNDER_JUMP, BY_COLOR, Some(color));
+        found.map(|node| Named { node, hash, depth }).ok_or(Obstacle::Changed)
     }
 
     /// The child of a branch by a symbol that it has.

@@ -13,8 +13,9 @@
 //! can be split, by what is in it alone. The paper takes its hash modulo the table's size, which changes all hashes, colors and locators
 //! with the size; we take a hash of one width, and spend seventeen more bits on the tag.
 //!
-//! Names that share a hash are told apart by color, and there are seven: so the table ends at one hash in sixteen per bucket, 2^28
-//! buckets with hashes of 32 bits, where chance would bring eight names to one hash in one index of a hundred (`COLORS`).
+//! Names that share a hash are told apart by color, and there are seven: so the table ends at sixteen hashes per bucket, 2^28
+//! buckets with hashes of 32 bits. Full to its aim it then has 0.2 names per hash, and chance brings an eighth to some hash in one index of five;
+//! at half of that size, in one of a thousand. The key that would be the eighth is refused.
 //!
 //! # Invariants
 //! 1. `size` goes from 2^least to 2^(bits - 4), one up or one down at a time, by the holder of `resizing`, while the two buckets that
@@ -103,7 +104,7 @@ impl<const V: usize> Table<V> {
     /// How many buckets there are.
     #[inline(always)]
     pub(super) fn size(&self) -> u32 {
-        // Acquire: pairs with the Release in `set_size`; the segments are there.
+        // Acquire: pairs with the Release in `set_size`; so many buckets are ready.
         self.size.load(Ordering::Acquire) as u32
     }
 
@@ -159,7 +160,11 @@ impl<const V: usize> Table<V> {
     /// A bucket, which was in use once.
     #[inline(always)]
     pub(super) fn bucket(&self, bucket: u32) -> Bucket<'_> {
-        if bucket == ROOT { self.root_bucket() } else { Bucket(self.buckets.line(bucket as usize)) }
+        if bucket == ROOT {
+            return self.root_bucket();
+        }
+        // SAFETY: numbers of buckets come from `place`, for a size that the table had, or are the next one that was made ready.
+        Bucket(unsafe { self.buckets.line(bucket as usize) })
     }
 
     /// Shows `each` all entries but the root, with their bucket and slot. Nobody else uses the table.
@@ -235,13 +240,9 @@ impl<const V: usize> Table<V> {
 
     /// The other bucket of an entry in a bucket.
     pub(super) fn other(&self, entry: Entry, bucket: u32) -> u32 {
-        Self::home(entry.moved(), bucket_for_moved::<V>(entry, bucket), self.size())
+        let pair = self.pair(Self::hash_of(entry, bucket));
+        if entry.is_secondary() { pair.primary } else { pair.secondary }
     }
-}
-
-/// The last bits of a bucket that an entry would be in if it were moved: enough for its hash.
-fn bucket_for_moved<const V: usize>(entry: Entry, bucket: u32) -> u32 {
-    bucket ^ Table::<V>::mix(entry.tag())
 }
 
 #[cfg(all(test, not(skein_loom)))]

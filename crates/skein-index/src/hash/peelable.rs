@@ -16,6 +16,9 @@ use std::hash::{BuildHasher, RandomState};
 /// Odd, with about as many ones as zeros.
 const MULTIPLIER: u32 = 0x9e37_79b1;
 
+/// The hash of the empty string.
+pub(crate) const EMPTY_HASH: u32 = 0;
+
 /// A hash over symbols `0..SYMBOLS`.
 #[derive(Debug)]
 pub(crate) struct Peelable<const SYMBOLS: usize> {
@@ -25,9 +28,6 @@ pub(crate) struct Peelable<const SYMBOLS: usize> {
 }
 
 impl<const SYMBOLS: usize> Peelable<SYMBOLS> {
-    /// The hash of the empty string.
-    pub(crate) const EMPTY: u32 = 0;
-
     /// A hash with values of `bits` bits, 2 to 32, and random seeds.
     pub(crate) fn new(bits: u32) -> Self {
         let mask = u32::MAX >> (32 - bits);
@@ -114,7 +114,7 @@ mod tests {
         let hash = Peelable::<33>::new(32);
         let mut seen = std::collections::HashSet::new();
         for first in 0..33 {
-            let mut value = hash.extend(Peelable::<33>::EMPTY, first);
+            let mut value = hash.extend(EMPTY_HASH, first);
             for _ in 0..500 {
                 value = hash.extend(value, 7);
                 seen.insert(value >> 16);

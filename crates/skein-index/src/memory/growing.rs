@@ -26,7 +26,9 @@ const AT_ONCE: bool = cfg!(any(miri, skein_loom));
 /// let arena = Arena::new();
 /// let words = GrowingWords::new(&arena, 1 << 30, true);
 /// words.resize(1 << 13);
-/// words.line(1000)[7].store(5, Ordering::Relaxed);
+/// // SAFETY: 1024 lines are ready.
+/// let line = unsafe { words.line(1000) };
+/// line[7].store(5, Ordering::Relaxed);
 /// assert_eq!(arena.live(Part::Nodes), 64 << 10);
 /// words.resize(0);
 /// assert_eq!(arena.live(Part::Nodes), 0);
@@ -117,11 +119,14 @@ impl GrowingWords {
         unsafe { self.first.cast::<u8>().add(range.start) }
     }
 
-    /// A line of words, which must have been ready once.
+    /// A line of words.
+    ///
+    /// # Safety
+    /// The line is ready, or was once.
     #[inline(always)]
-    pub fn line(&self, line: usize) -> &[AtomicU64; LINE] {
+    pub unsafe fn line(&self, line: usize) -> &[AtomicU64; LINE] {
         debug_assert!(line < self.lines);
-        // SAFETY: ready once, so mapped for ever; words are never anything but atomics.
+        // SAFETY: ready once, says the caller, so mapped for ever; words are never anything but atomics.
         unsafe { &*self.line_address(line).cast() }
     }
 
