@@ -18,10 +18,12 @@
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
-use super::entry::Entry;
+use super::entry::{BY_PARENT, Entry, TAG};
 
 /// Entries in a bucket.
 pub(super) const SLOTS: usize = 4;
+/// All slots, a bit for each.
+const ALL_SLOTS: u8 = (1 << SLOTS) - 1;
 /// Words in a bucket.
 pub(super) const WORDS: usize = 8;
 const LOCKED: u64 = 1;
@@ -133,6 +135,12 @@ impl Bucket<'_> {
         }
     }
 
+    /// Whether there is a slot without an entry; a hint.
+    #[inline(always)]
+    pub(super) fn has_room(self) -> bool {
+        slots_with(&[self.word(LANES), self.word(LANES + 1)], &Want::new(0, BY_PARENT, None)) != 0
+    }
+
     /// All of the bucket at one moment.
     #[inline(always)]
     pub(super) fn image(self) -> Image {
@@ -202,6 +210,24 @@ fn lane_in(lanes: &[u64; 2], slot: usize) -> u32 {
     (lanes[slot / 2] >> (32 * (slot % 2))) as u32
 }
 
+/// The slots of two words of lanes that are wanted, a bit for each.
+#[inline(always)]
+fn slots_with(lanes: &[u64; 2], want: &Want) -> u8 {
+    // Slots 0 and 1 at bits 0 and 32, slots 2 and 3 at bits 2 and 34.
+    let found = want.matches(lanes[0]) >> 31 | want.matches(lanes[1]) >> 29;
+    (found | found >> 31) as u8 & ALL_SLOTS
+}
+
+/// The slots of a set.
+#[inline(always)]
+fn in_slots(mut slots: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let slot = (slots != 0).then(|| slots.trailing_zeros() as usize);
+        slots &= slots.wrapping_sub(1);
+        slot
+    })
+}
+
 #[inline(always)]
 fn small_in(first: u64, slot: usize) -> u8 {
     (first >> (32 + 8 * slot)) as u8
@@ -256,26 +282,39 @@ impl Image {
         self.words[LOWS + slot] = entry.low;
     }
 
+    /// The slots whose lanes are this one as far as `mask` goes, a bit for each.
     #[inline(always)]
-    fn lane(&self, slot: usize) -> u32 {
-        lane_in(&[self.words[LANES], self.words[LANES + 1]], slot)
+    fn slots_with(&self, lane: u32, mask: u32) -> u8 {
+        slots_with(&[self.words[LANES], self.words[LANES + 1]], &Want::new(lane, mask, None))
     }
 
-    /// The slots with entries.
+    /// The slots without an entry, a bit for each.
     #[inline(always)]
-    pub(super) fn occupied(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..SLOTS).filter(|&slot| self.lane(slot) != 0)
+    fn free(&self) -> u8 {
+        self.slots_with(0, BY_PARENT)
+    }
+
+    /// How many entries there are.
+    #[inline(always)]
+    pub(super) fn count(&self) -> u32 {
+        SLOTS as u32 - self.free().count_ones()
     }
 
     /// The entries, with their slots.
     #[inline(always)]
     pub(super) fn entries(&self) -> impl Iterator<Item = (usize, Entry)> + '_ {
-        self.occupied().map(|slot| (slot, self.get(slot)))
+        in_slots(!self.free() & ALL_SLOTS).map(|slot| (slot, self.get(slot)))
+    }
+
+    /// The entries with a tag.
+    #[inline(always)]
+    pub(super) fn with_tag(&self, tag: u32) -> impl Iterator<Item = Entry> + '_ {
+        in_slots(self.slots_with(tag, TAG) & !self.free()).map(|slot| self.get(slot))
     }
 
     /// A slot without an entry.
     #[inline(always)]
     pub(super) fn free_slot(&self) -> Option<usize> {
-        (0..SLOTS).find(|&slot| self.lane(slot) == 0)
+        in_slots(self.free()).next()
     }
 }

@@ -21,8 +21,8 @@ use super::search::Node;
 use super::table::{Pair, Table};
 use crate::hash::peelable::EMPTY_HASH;
 
-/// Buckets in a change: those of [`NODES_MAX`] new nodes and of a few old ones.
-const BUCKETS_MAX: usize = 2 * NODES_MAX + 6;
+/// Buckets in a change: those of [`NODES_MAX`] new nodes, one more for each that another entry makes way for, and those of a few old ones.
+const BUCKETS_MAX: usize = 3 * NODES_MAX + 6;
 /// New nodes in a change.
 pub(super) const NODES_MAX: usize = 9;
 
@@ -44,6 +44,8 @@ struct Held<'t> {
     /// The first word of the bucket when it was copied.
     seen: u64,
     image: Image,
+    /// The slots that the plan knows by their place, a bit for each: their entries do not make way for others.
+    pinned: u8,
     dirty: bool,
 }
 
@@ -59,16 +61,22 @@ pub(super) struct Spot {
 pub(super) struct Change<'t, const V: usize> {
     table: &'t Table<V>,
     held: ArrayVec<Held<'t>, BUCKETS_MAX>,
-    placed: ArrayVec<(u32, Pair), NODES_MAX>,
+    /// The size of the table that it is planned for.
+    size: u32,
+    /// The entries that it puts in place.
+    placed: ArrayVec<(u32, Pair), { 2 * NODES_MAX }>,
     /// How many of `held` are locked; 0 again once they are unlocked.
     locked: usize,
     /// How many entries it adds.
     added: i64,
+    /// Whether both buckets of a new node were full.
+    crowded: bool,
 }
 
 impl<'t, const V: usize> Change<'t, V> {
     pub(super) fn new(table: &'t Table<V>) -> Self {
-        Self { table, held: ArrayVec::new(), placed: ArrayVec::new(), locked: 0, added: 0 }
+        let size = table.size();
+        Self { table, held: ArrayVec::new(), size, placed: ArrayVec::new(), locked: 0, added: 0, crowded: false }
     }
 
     /// Copies a bucket, unless it was copied before.
@@ -78,16 +86,18 @@ impl<'t, const V: usize> Change<'t, V> {
         }
         let bucket = self.table.bucket(number);
         let image = bucket.image();
-        self.held.push(Held { bucket, number, seen: image.first(), image, dirty: false });
+        self.held.push(Held { bucket, number, seen: image.first(), image, pinned: 0, dirty: false });
         self.held.len() - 1
     }
 
-    /// Copies the bucket of a node, which must be as the node was found.
+    /// Copies the bucket of a node, which must be as the node was found. Nodes are taken before others are placed, and then stay where they are.
     pub(super) fn take_node(&mut self, node: &Node) -> Result<Spot, Obstacle> {
+        debug_assert!(self.placed.is_empty(), "the node may have made way for another one");
         let held = self.take(node.bucket);
         if self.held[held].image.version() != node.version {
             return Err(Obstacle::Changed);
         }
+        self.held[held].pinned |= 1 << node.slot;
         Ok(Spot { held, slot: node.slot })
     }
 
@@ -102,6 +112,7 @@ impl<'t, const V: usize> Change<'t, V> {
     pub(super) fn set(&mut self, spot: Spot, entry: Entry) {
         let held = &mut self.held[spot.held];
         held.image.set(spot.slot, entry);
+        held.pinned |= 1 << spot.slot;
         held.dirty = true;
     }
 
@@ -139,18 +150,14 @@ impl<'t, const V: usize> Change<'t, V> {
             return Err(Obstacle::Changed);
         }
         let hash = Table::<V>::hash_of(entry, old);
-        let pair = self.table.pair(hash);
-        let (home, other) = if entry.is_secondary() {
-            (pair.secondary, pair.primary)
-        } else {
-            (pair.primary, pair.secondary)
-        };
-        if (home, other) != (old, number) {
+        let pair = Table::<V>::pair_at(hash, self.size);
+        if pair.of(entry) != (old, number) {
             return Err(Obstacle::Changed);
         }
         let to = self.take(number);
-        self.clear(from);
-        self.put(to, entry.moved()).ok_or(Obstacle::Changed)?;
+        let slot = self.image(to).free_slot().ok_or(Obstacle::Changed)?;
+        self.set(from, Entry::NONE);
+        self.set(Spot { held: to, slot }, entry.moved());
         self.placed.push((hash, pair));
         Ok(())
     }
@@ -182,31 +189,65 @@ impl<'t, const V: usize> Change<'t, V> {
         parent: u8,
         body: Body,
     ) -> Result<(Spot, u8), Obstacle> {
-        let pair = self.table.pair(hash);
+        let pair = Table::<V>::pair_at(hash, self.size);
         let (first, second) = (self.take(pair.primary), self.take(pair.secondary));
         let color = self.free_color(hash, pair, (first, second))?;
-        let (one, two) = (self.image(first).occupied().count(), self.image(second).occupied().count());
-        let secondary = two < one;
-        let lane = lane(Table::<V>::tag(hash), secondary, symbol, parent);
-        let held = if secondary { second } else { first };
+        let secondary = self.image(second).count() < self.image(first).count();
+        let mut held = if secondary { second } else { first };
+        if self.image(held).free_slot().is_none() {
+            self.crowded = true;
+            held = self.make_way(first, second).ok_or(Obstacle::Crowded(hash))?;
+        }
+        // Where both are the same bucket, the entry is there as in its primary one.
+        let lane = lane(Table::<V>::tag(hash), held != first, symbol, parent);
         let spot = self.put(held, Entry::new(lane, color, body)).ok_or(Obstacle::Crowded(hash))?;
         self.placed.push((hash, pair));
         Ok((spot, color))
     }
 
     /// The least color that no other node has whose name has this hash.
+    #[inline(always)]
     fn free_color(&self, hash: u32, pair: Pair, held: (usize, usize)) -> Result<u8, Obstacle> {
         // The root has the first color, and no place in the table.
         let mut taken = u8::from(hash == EMPTY_HASH);
         for (held, number) in [(held.0, pair.primary), (held.1, pair.secondary)] {
-            for (_, entry) in self.image(held).entries() {
-                if entry.tag() == Table::<V>::tag(hash) && Table::<V>::hash_of(entry, number) == hash {
+            for entry in self.image(held).with_tag(Table::<V>::tag(hash)) {
+                if Table::<V>::hash_of(entry, number) == hash {
                     taken |= 1 << entry.color();
                 }
             }
         }
         let color = taken.trailing_ones() as u8;
         if color < COLORS { Ok(color) } else { Err(Obstacle::OutOfColors) }
+    }
+
+    /// Moves an entry out of one of two full buckets, if its other one has a free slot; returns the bucket that it leaves.
+    #[inline(never)]
+    fn make_way(&mut self, first: usize, second: usize) -> Option<usize> {
+        let mut ways: ArrayVec<(Spot, u32), { 2 * SLOTS }> = ArrayVec::new();
+        for at in [first, second] {
+            let held = &self.held[at];
+            for (slot, entry) in held.image.entries().filter(|(slot, _)| held.pinned >> slot & 1 == 0) {
+                let other = Table::<V>::other_at(entry, held.number, self.size);
+                self.table.prefetch_bucket(other);
+                ways.push((Spot { held: at, slot }, other));
+            }
+        }
+        let free = |&(_, other): &(Spot, u32)| self.has_room(other);
+        let (from, to) = ways.into_iter().find(free)?;
+        self.move_to(from, to).ok()?;
+        Some(from.held)
+    }
+
+    /// Whether a bucket has a free slot, as it is to be.
+    fn has_room(&self, number: u32) -> bool {
+        let held = self.held.iter().find(|held| held.number == number);
+        held.map_or_else(|| self.table.bucket(number).has_room(), |held| held.image.free_slot().is_some())
+    }
+
+    /// Whether both buckets of a new node were full.
+    pub(super) fn crowded(&self) -> bool {
+        self.crowded
     }
 
     /// Locks all buckets of the change; afterwards nobody else changes them. If one is not as it was, none is locked.
@@ -219,7 +260,9 @@ impl<'t, const V: usize> Change<'t, V> {
             self.locked += 1;
         }
         // The table may have grown since: then a place may be another one by now. The bucket that it would be taken from is locked.
-        if self.placed.iter().any(|&(hash, pair)| self.table.pair(hash) != pair) {
+        let size = self.table.size();
+        let is_elsewhere = |&(hash, pair): &(u32, Pair)| Table::<V>::pair_at(hash, size) != pair;
+        if size != self.size && self.placed.iter().any(is_elsewhere) {
             self.unlock();
             return Err(Obstacle::Changed);
         }

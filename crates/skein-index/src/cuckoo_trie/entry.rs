@@ -16,7 +16,8 @@ use crate::record::Record;
 
 /// Bits of a tag.
 pub(super) const TAG_BITS: u32 = 21;
-const TAG: u32 = (1 << TAG_BITS) - 1;
+/// What is compared of the lane to find a tag.
+pub(super) const TAG: u32 = (1 << TAG_BITS) - 1;
 const SECONDARY: u32 = 1 << TAG_BITS;
 const SYMBOL_SHIFT: u32 = TAG_BITS + 1;
 const PARENT_SHIFT: u32 = SYMBOL_SHIFT + 6;

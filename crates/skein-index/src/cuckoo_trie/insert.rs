@@ -95,6 +95,9 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let record = Record::new(&self.base.arena, 0, key, value.into_word());
         planned.set_body(leaf, Body::leaf(record.word()));
         self.count(planned.apply(), 1, guard);
+        if planned.crowded() {
+            self.grow_if_loaded();
+        }
         Ok(Computed { before: None, changed: true })
     }
 
@@ -164,6 +167,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let jump = at.node.entry;
         let hash = &self.table.hash;
         let top = change.take_node(&at.node)?;
+        let ends = shared + 1 == jump.length();
+        let child = if ends { Some(change.take_node(&self.below_jump(&at)?.node)?) } else { None };
         let fork_hash = jump.jump_symbols(0, shared).fold(at.hash, |h, symbol| hash.extend(h, symbol));
         let (old, new) = (jump.jump_symbol(shared), Symbols::of(key).at(at.depth + shared));
         let fork = Body::branch(1 << old | 1 << new);
@@ -177,13 +182,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             color
         };
         let old_hash = hash.extend(fork_hash, old);
-        if shared + 1 < jump.length() {
+        if let Some(child) = child {
+            change.set(child, change.entry(child).with_parent(color));
+        } else {
             let rest = Body::jump(jump.jump_symbols(shared + 1, jump.length()), jump.link());
             change.place(old_hash, old, color, rest)?;
-        } else {
-            let child = self.below_jump(&at)?.node;
-            let spot = change.take_node(&child)?;
-            change.set(spot, change.entry(spot).with_parent(color));
         }
         let (leaf, _) = change.place(hash.extend(fork_hash, new), new, color, Body::leaf(0))?;
         Ok(leaf)
@@ -212,7 +215,9 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let down = self.plan_descent(change, ours, &leaf, fork)?;
         let (old, new) = (theirs.at(fork), ours.at(fork));
         change.set_body(down.spot, Body::branch(1 << old | 1 << new));
-        change.place(self.table.hash.extend(down.hash, old), old, down.color, body)?;
+        let old_hash = self.table.hash.extend(down.hash, old);
+        self.table.prefetch(self.table.pair(old_hash));
+        change.place(old_hash, old, down.color, body)?;
         let (spot, _) =
             change.place(self.table.hash.extend(down.hash, new), new, down.color, Body::leaf(0))?;
         Ok(spot)

@@ -34,12 +34,31 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         self.load() >= FULL
     }
 
-    /// Adds some buckets, unless another thread is at it.
+    /// Adds some buckets if the table is loaded, unless another thread is at it.
+    pub(super) fn grow_if_loaded(&self) {
+        if self.is_loaded()
+            && let Some(mut added) = self.table.try_lock()
+        {
+            // At its greatest size the table just gets fuller, until a write finds no place.
+            let _ = self.add_some(&mut added);
+        }
+    }
+
+    /// Adds some buckets, or lets another thread do so.
     pub(super) fn grow(&self) -> Result<(), Refused> {
-        let Some(mut added) = self.table.try_lock() else {
-            Backoff::new().wait();
-            return Ok(());
-        };
+        if let Some(mut added) = self.table.try_lock() {
+            return self.add_some(&mut added);
+        }
+        Backoff::new().wait();
+        Ok(())
+    }
+
+    fn add_some(&self, added: &mut u32) -> Result<(), Refused> {
+        let size = self.table.size();
+        for bucket in (size..).take(STEPS) {
+            self.table.prefetch_bucket(without_first_bit(bucket));
+            self.table.prefetch_bucket(bucket);
+        }
         for _ in 0..STEPS {
             let size = self.table.size();
             // A table that is mostly empty and still has no place is no better when it is larger.
@@ -47,7 +66,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             if size == Table::<V>::MOST || hopeless {
                 return Err(self.full());
             }
-            let version = self.table.reserve(&mut added);
+            let version = self.table.reserve(added);
             let mut backoff = Backoff::new();
             while self.split(size, version).is_err() {
                 backoff.wait();

@@ -12,6 +12,7 @@ use arrayvec::ArrayVec;
 
 use super::CuckooTrie;
 use super::change::{Change, NODES_MAX, Obstacle, Spot};
+use super::table::Table;
 use crate::index::Refused;
 use crate::slot::Slot;
 
@@ -69,6 +70,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn free_a_slot(&self, buckets: &[u32], kept: &[u32], another: bool) -> Result<bool, Obstacle> {
         let mut reached: ArrayVec<Reached, LOOKED_AT_MAX> = ArrayVec::new();
         reached.extend(buckets.iter().map(|&bucket| Reached { bucket, from: usize::MAX, slot: 0 }));
+        let size = self.table.size();
         let mut looking = 0;
         while let Some(&Reached { bucket, from, .. }) = reached.get(looking) {
             let image = self.table.bucket(bucket).image();
@@ -77,7 +79,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                 return Ok(true);
             }
             for (slot, entry) in image.entries() {
-                let other = self.table.other(entry, bucket);
+                let other = Table::<V>::other_at(entry, bucket, size);
                 if !reached.is_full() && other != bucket && !kept.contains(&other) {
                     self.table.prefetch_bucket(other);
                     reached.push(Reached { bucket: other, from: looking, slot });

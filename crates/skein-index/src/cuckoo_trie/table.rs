@@ -62,6 +62,14 @@ pub(super) struct Pair {
     pub(super) secondary: u32,
 }
 
+impl Pair {
+    /// The bucket that an entry belongs to, and its other one.
+    #[inline(always)]
+    pub(super) fn of(self, entry: Entry) -> (u32, u32) {
+        if entry.is_secondary() { (self.secondary, self.primary) } else { (self.primary, self.secondary) }
+    }
+}
+
 impl<const V: usize> Table<V> {
     const LEAST_BITS: u32 = least_bits(V);
     const HASH_BITS: u32 = TAG_BITS + Self::LEAST_BITS;
@@ -226,6 +234,7 @@ impl<const V: usize> Table<V> {
     }
 
     /// The hash of the name of an entry in a bucket.
+    #[inline(always)]
     pub(super) fn hash_of(entry: Entry, bucket: u32) -> u32 {
         let tag = entry.tag();
         let low = if entry.is_secondary() { bucket ^ Self::mix(tag) } else { bucket };
@@ -233,15 +242,15 @@ impl<const V: usize> Table<V> {
     }
 
     /// Where an entry of a bucket belongs in a table of `size`.
+    #[inline(always)]
     pub(super) fn home(entry: Entry, bucket: u32, size: u32) -> u32 {
-        let pair = Self::pair_at(Self::hash_of(entry, bucket), size);
-        if entry.is_secondary() { pair.secondary } else { pair.primary }
+        Self::pair_at(Self::hash_of(entry, bucket), size).of(entry).0
     }
 
-    /// The other bucket of an entry in a bucket.
-    pub(super) fn other(&self, entry: Entry, bucket: u32) -> u32 {
-        let pair = self.pair(Self::hash_of(entry, bucket));
-        if entry.is_secondary() { pair.primary } else { pair.secondary }
+    /// The other bucket of an entry in a bucket, in a table of `size`.
+    #[inline(always)]
+    pub(super) fn other_at(entry: Entry, bucket: u32, size: u32) -> u32 {
+        Self::pair_at(Self::hash_of(entry, bucket), size).of(entry).1
     }
 }
 
@@ -254,7 +263,6 @@ mod tests {
 
     #[test]
     fn an_entry_and_its_place_tell_the_hash_at_any_size() {
-        let arena = Arena::new();
         for size in [8, 9, 15, 16, 17, 31, 100, 128, 4000] {
             for hash in (0..1 << Small::HASH_BITS).step_by(997) {
                 let pair = Small::pair_at(hash, size);
@@ -264,10 +272,8 @@ mod tests {
                 assert_eq!(Small::hash_of(entry.moved(), pair.secondary), hash);
                 assert_eq!(Small::home(entry, pair.primary, size), pair.primary);
                 assert_eq!(Small::home(entry.moved(), pair.secondary, size), pair.secondary);
-                let table = Small::new(&arena);
-                table.set_size(size);
-                assert_eq!(table.other(entry, pair.primary), pair.secondary);
-                assert_eq!(table.other(entry.moved(), pair.secondary), pair.primary);
+                assert_eq!(Small::other_at(entry, pair.primary, size), pair.secondary);
+                assert_eq!(Small::other_at(entry.moved(), pair.secondary, size), pair.primary);
                 // A split moves an entry to the new bucket, or leaves it.
                 let next = Small::home(entry, pair.primary, size + 1);
                 assert!(next == pair.primary || next == size);
