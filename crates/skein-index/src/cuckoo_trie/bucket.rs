@@ -138,7 +138,7 @@ impl Bucket<'_> {
     /// Whether there is a slot without an entry; a hint.
     #[inline(always)]
     pub(super) fn has_room(self) -> bool {
-        slots_with(&[self.word(LANES), self.word(LANES + 1)], &Want::new(0, BY_PARENT, None)) != 0
+        Slots::free(&[self.word(LANES), self.word(LANES + 1)]).first().is_some()
     }
 
     /// All of the bucket at one moment.
@@ -210,24 +210,6 @@ fn lane_in(lanes: &[u64; 2], slot: usize) -> u32 {
     (lanes[slot / 2] >> (32 * (slot % 2))) as u32
 }
 
-/// The slots of two words of lanes that are wanted, a bit for each.
-#[inline(always)]
-fn slots_with(lanes: &[u64; 2], want: &Want) -> u8 {
-    // Slots 0 and 1 at bits 0 and 32, slots 2 and 3 at bits 2 and 34.
-    let found = want.matches(lanes[0]) >> 31 | want.matches(lanes[1]) >> 29;
-    (found | found >> 31) as u8 & ALL_SLOTS
-}
-
-/// The slots of a set.
-#[inline(always)]
-fn in_slots(mut slots: u8) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let slot = (slots != 0).then(|| slots.trailing_zeros() as usize);
-        slots &= slots.wrapping_sub(1);
-        slot
-    })
-}
-
 #[inline(always)]
 fn small_in(first: u64, slot: usize) -> u8 {
     (first >> (32 + 8 * slot)) as u8
@@ -282,39 +264,68 @@ impl Image {
         self.words[LOWS + slot] = entry.low;
     }
 
-    /// The slots whose lanes are this one as far as `mask` goes, a bit for each.
     #[inline(always)]
-    fn slots_with(&self, lane: u32, mask: u32) -> u8 {
-        slots_with(&[self.words[LANES], self.words[LANES + 1]], &Want::new(lane, mask, None))
+    fn lanes(&self) -> [u64; 2] {
+        [self.words[LANES], self.words[LANES + 1]]
     }
 
-    /// The slots without an entry, a bit for each.
+    /// The slots without an entry.
     #[inline(always)]
-    fn free(&self) -> u8 {
-        self.slots_with(0, BY_PARENT)
-    }
-
-    /// How many entries there are.
-    #[inline(always)]
-    pub(super) fn count(&self) -> u32 {
-        SLOTS as u32 - self.free().count_ones()
+    pub(super) fn free(&self) -> Slots {
+        Slots::free(&self.lanes())
     }
 
     /// The entries, with their slots.
     #[inline(always)]
     pub(super) fn entries(&self) -> impl Iterator<Item = (usize, Entry)> + '_ {
-        in_slots(!self.free() & ALL_SLOTS).map(|slot| (slot, self.get(slot)))
+        Slots(!self.free().0 & ALL_SLOTS).map(|slot| (slot, self.get(slot)))
     }
 
     /// The entries with a tag.
     #[inline(always)]
     pub(super) fn with_tag(&self, tag: u32) -> impl Iterator<Item = Entry> + '_ {
-        in_slots(self.slots_with(tag, TAG) & !self.free()).map(|slot| self.get(slot))
+        let slots = Slots::with(&self.lanes(), &Want::new(tag, TAG, None));
+        slots.map(|slot| self.get(slot)).filter(|entry| !entry.is_none())
+    }
+}
+
+/// Slots of a bucket, a bit for each.
+#[derive(Debug)]
+pub(super) struct Slots(u8);
+
+impl Slots {
+    /// Those with lanes as wanted.
+    #[inline(always)]
+    fn with(lanes: &[u64; 2], want: &Want) -> Self {
+        // Slots 0 and 1 at bits 0 and 32, slots 2 and 3 at bits 2 and 34.
+        let found = want.matches(lanes[0]) >> 31 | want.matches(lanes[1]) >> 29;
+        Self((found | found >> 31) as u8 & ALL_SLOTS)
     }
 
-    /// A slot without an entry.
+    /// Those without an entry.
     #[inline(always)]
-    pub(super) fn free_slot(&self) -> Option<usize> {
-        in_slots(self.free()).next()
+    fn free(lanes: &[u64; 2]) -> Self {
+        Self::with(lanes, &Want::new(0, BY_PARENT, None))
+    }
+
+    #[inline(always)]
+    pub(super) fn first(&self) -> Option<usize> {
+        (self.0 != 0).then(|| self.0.trailing_zeros() as usize)
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> u32 {
+        self.0.count_ones()
+    }
+}
+
+impl Iterator for Slots {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        let slot = self.first()?;
+        self.0 &= self.0 - 1;
+        Some(slot)
     }
 }

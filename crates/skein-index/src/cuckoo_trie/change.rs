@@ -9,6 +9,11 @@
 //! verified in one go). A lock is never waited for: if one cannot be had, the change is given up, its locks are given back,
 //! and the writer plans anew; so there is no deadlock.
 //!
+//! A new node whose two buckets are full takes the slot of an entry that has room in its other bucket: that move is part of the same change, with one
+//! bucket more. Only if no entry has such room, the change is given up, and entries are moved along a path first (`room.rs`). An entry whose place the
+//! plan relies on, because it was taken as a node or set, is pinned, and stays where it is. That the color of a new node is free is seen in both of its buckets, so
+//! both are locked; an entry that moves is the same in the same two buckets, so its color needs no look.
+//!
 //! The paper's writers let readers see entries while others of the same change are not written yet, and mark leaves whose pointers are stale. Here
 //! all buckets of a change are marked before the first is written, and unlocked after the last: a reader that has seen an old one and then a new one
 //! notices by the version of the old one.
@@ -76,7 +81,15 @@ pub(super) struct Change<'t, const V: usize> {
 impl<'t, const V: usize> Change<'t, V> {
     pub(super) fn new(table: &'t Table<V>) -> Self {
         let size = table.size();
-        Self { table, held: ArrayVec::new(), size, placed: ArrayVec::new(), locked: 0, added: 0, crowded: false }
+        Self {
+            table,
+            held: ArrayVec::new(),
+            size,
+            placed: ArrayVec::new(),
+            locked: 0,
+            added: 0,
+            crowded: false,
+        }
     }
 
     /// Copies a bucket, unless it was copied before.
@@ -136,7 +149,7 @@ impl<'t, const V: usize> Change<'t, V> {
 
     /// Puts an entry, as it is, into a free slot of a bucket that was taken; none if there is no such slot.
     pub(super) fn put(&mut self, held: usize, entry: Entry) -> Option<Spot> {
-        let slot = self.image(held).free_slot()?;
+        let slot = self.image(held).free().first()?;
         let spot = Spot { held, slot };
         self.set(spot, entry);
         self.added += 1;
@@ -155,7 +168,7 @@ impl<'t, const V: usize> Change<'t, V> {
             return Err(Obstacle::Changed);
         }
         let to = self.take(number);
-        let slot = self.image(to).free_slot().ok_or(Obstacle::Changed)?;
+        let slot = self.image(to).free().first().ok_or(Obstacle::Changed)?;
         self.set(from, Entry::NONE);
         self.set(Spot { held: to, slot }, entry.moved());
         self.placed.push((hash, pair));
@@ -192,15 +205,20 @@ impl<'t, const V: usize> Change<'t, V> {
         let pair = Table::<V>::pair_at(hash, self.size);
         let (first, second) = (self.take(pair.primary), self.take(pair.secondary));
         let color = self.free_color(hash, pair, (first, second))?;
-        let secondary = self.image(second).count() < self.image(first).count();
-        let mut held = if secondary { second } else { first };
-        if self.image(held).free_slot().is_none() {
-            self.crowded = true;
-            held = self.make_way(first, second).ok_or(Obstacle::Crowded(hash))?;
-        }
+        let free = (self.image(first).free(), self.image(second).free());
+        let (mut held, free) = if free.1.len() > free.0.len() { (second, free.1) } else { (first, free.0) };
+        let slot = if let Some(slot) = free.first() {
+            slot
+        } else {
+            let way = self.make_way(first, second).ok_or(Obstacle::Crowded(hash))?;
+            held = way.held;
+            way.slot
+        };
         // Where both are the same bucket, the entry is there as in its primary one.
         let lane = lane(Table::<V>::tag(hash), held != first, symbol, parent);
-        let spot = self.put(held, Entry::new(lane, color, body)).ok_or(Obstacle::Crowded(hash))?;
+        let spot = Spot { held, slot };
+        self.set(spot, Entry::new(lane, color, body));
+        self.added += 1;
         self.placed.push((hash, pair));
         Ok((spot, color))
     }
@@ -221,28 +239,31 @@ impl<'t, const V: usize> Change<'t, V> {
         if color < COLORS { Ok(color) } else { Err(Obstacle::OutOfColors) }
     }
 
-    /// Moves an entry out of one of two full buckets, if its other one has a free slot; returns the bucket that it leaves.
+    /// Moves an entry out of one of two full buckets, if its other one has a free slot; returns the slot that it leaves.
     #[inline(never)]
-    fn make_way(&mut self, first: usize, second: usize) -> Option<usize> {
-        let mut ways: ArrayVec<(Spot, u32), { 2 * SLOTS }> = ArrayVec::new();
-        for at in [first, second] {
-            let held = &self.held[at];
-            for (slot, entry) in held.image.entries().filter(|(slot, _)| held.pinned >> slot & 1 == 0) {
-                let other = Table::<V>::other_at(entry, held.number, self.size);
-                self.table.prefetch_bucket(other);
-                ways.push((Spot { held: at, slot }, other));
-            }
-        }
-        let free = |&(_, other): &(Spot, u32)| self.has_room(other);
-        let (from, to) = ways.into_iter().find(free)?;
-        self.move_to(from, to).ok()?;
-        Some(from.held)
+    fn make_way(&mut self, first: usize, second: usize) -> Option<Spot> {
+        self.crowded = true;
+        self.make_way_in(first).or_else(|| self.make_way_in(second))
+    }
+
+    fn make_way_in(&mut self, at: usize) -> Option<Spot> {
+        let Held { number, image, pinned, .. } = &self.held[at];
+        let others: [u32; SLOTS] = std::array::from_fn(|slot| {
+            let other = Table::<V>::other_at(image.get(slot), *number, self.size);
+            self.table.prefetch_bucket(other);
+            other
+        });
+        let pinned = *pinned;
+        let may_go = |&slot: &usize| pinned >> slot & 1 == 0 && self.has_room(others[slot]);
+        let from = Spot { held: at, slot: (0..SLOTS).find(may_go)? };
+        self.move_to(from, others[from.slot]).ok()?;
+        Some(from)
     }
 
     /// Whether a bucket has a free slot, as it is to be.
     fn has_room(&self, number: u32) -> bool {
         let held = self.held.iter().find(|held| held.number == number);
-        held.map_or_else(|| self.table.bucket(number).has_room(), |held| held.image.free_slot().is_some())
+        held.map_or_else(|| self.table.bucket(number).has_room(), |held| held.image.free().first().is_some())
     }
 
     /// Whether both buckets of a new node were full.

@@ -1,8 +1,9 @@
 //! Growing and shrinking, a few buckets at a time.
 //!
 //! A bucket is split by its entries alone (`table.rs`): a step locks two buckets and moves four entries at most. Steps are taken by
-//! writers that find both buckets of a new entry full while the table is loaded to its aim, and by removals that leave it far from that;
-//! so the load stays where it is wanted, and an operation pays for [`STEPS`] of them each time that it asks for room. Source: linear hashing (Litwin, VLDB 1980).
+//! writers that found both buckets of a new entry full while the table is loaded to its aim, after their change is made, or before it if there is no
+//! room otherwise; and by removals that leave the table far from its aim. So the load stays where it is wanted, and an operation pays for
+//! [`STEPS`] of them each time. Source: linear hashing (Litwin, VLDB 1980).
 
 use skein_sync::spin::Backoff;
 
@@ -18,6 +19,9 @@ const STEPS: usize = if cfg!(skein_loom) { 1 } else { 8 };
 /// The share of slots in use, in hundredths, above which the table grows. The paper has 85; the last tenth costs inserts more moves than it
 /// saves memory.
 const FULL: usize = 80;
+/// The share above which it grows if a new entry found no way to a place. Before it has doubled, the buckets that were not split yet have twice
+/// the entries to bear that the others have, and are full; it is then that this comes into play.
+const TIGHT: usize = 78;
 /// The share below which it shrinks.
 const EMPTY: usize = 50;
 /// Tries to make room for a merge before it is put off.
@@ -30,13 +34,13 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// Whether the table should grow before entries are moved about.
-    pub(super) fn is_loaded(&self) -> bool {
-        self.load() >= FULL
+    pub(super) fn is_tight(&self) -> bool {
+        self.load() >= TIGHT
     }
 
     /// Adds some buckets if the table is loaded, unless another thread is at it.
     pub(super) fn grow_if_loaded(&self) {
-        if self.is_loaded()
+        if self.load() >= FULL
             && let Some(mut added) = self.table.try_lock()
         {
             // At its greatest size the table just gets fuller, until a write finds no place.

@@ -1,4 +1,4 @@
-//! Room for an entry whose two buckets are full: others move to their other buckets.
+//! Room for an entry whose two buckets are full, and so are the other buckets of all entries there: entries move along a path.
 //!
 //! ```text
 //!   bucket of the new entry, full ─► an entry's other bucket, full ─► an entry's other bucket, with a free slot
@@ -45,7 +45,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Makes room in one of the buckets of a hash, by moving entries or by growing; or lets another thread do so.
     #[cold]
     pub(super) fn make_room(&self, hash: u32, crowded: &mut Crowded) -> Result<(), Refused> {
-        let grown = if self.is_loaded() || crowded.tries > TRIES { self.grow() } else { Ok(()) };
+        let grown = if self.is_tight() || crowded.tries > TRIES { self.grow() } else { Ok(()) };
         let pair = self.table.pair(hash);
         // What was made free for another node of the same write is to stay so.
         let others =
@@ -74,7 +74,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let mut looking = 0;
         while let Some(&Reached { bucket, from, .. }) = reached.get(looking) {
             let image = self.table.bucket(bucket).image();
-            if image.free_slot().is_some() && !(another && from == usize::MAX) {
+            if image.free().first().is_some() && !(another && from == usize::MAX) {
                 self.shift(&reached, looking)?;
                 return Ok(true);
             }
