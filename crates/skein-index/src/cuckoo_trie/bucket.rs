@@ -7,7 +7,8 @@
 //!   word 7        high of entries 3, 2, 1, 0
 //! ```
 //!
-//! A search looks at the first three words, and at two more if an entry has what it wants.
+//! A search looks at the first three words, and at two more if an entry has what it wants. A slot whose lane is 0 has no entry; what else it has means
+//! nothing.
 //!
 //! # Invariants
 //! 1. Only the holder of the lock changes a bucket. It marks the bucket as changing before, and unlocks it with the next version
@@ -238,9 +239,28 @@ impl Image {
         self.words[0]
     }
 
-    pub(super) fn set_version(&mut self, version: u32) {
+    /// The same with another version.
+    pub(super) fn with_version(mut self, version: u32) -> Self {
         let version = u64::from(version) & !(LOCKED | CHANGING);
         self.words[0] = self.words[0] & !u64::from(u32::MAX) | version;
+        self
+    }
+
+    /// The bucket without those entries that go, and with them alone.
+    pub(super) fn split(&self, goes: impl Fn(Entry) -> bool) -> (Self, Self) {
+        let gone =
+            self.entries().filter(|&(_, entry)| goes(entry)).fold(0, |gone, (slot, _)| gone | 1 << slot);
+        (self.only(!gone), self.only(gone))
+    }
+
+    /// Without entries in other slots than these, a bit for each.
+    fn only(mut self, slots: u8) -> Self {
+        const LANE: u64 = u32::MAX as u64;
+        for (index, word) in self.words[LANES..LOWS].iter_mut().enumerate() {
+            let two = u64::from(slots >> (2 * index));
+            *word &= (two & 1) * LANE | (two >> 1 & 1) * (LANE << 32);
+        }
+        self
     }
 
     #[inline(always)]

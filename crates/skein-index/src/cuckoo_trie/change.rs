@@ -129,13 +129,6 @@ impl<'t, const V: usize> Change<'t, V> {
         held.dirty = true;
     }
 
-    /// Gives a bucket that is new another version.
-    pub(super) fn set_version(&mut self, held: usize, version: u32) {
-        let held = &mut self.held[held];
-        held.image.set_version(version);
-        held.dirty = true;
-    }
-
     /// Makes the node at a spot another one of the same name.
     pub(super) fn set_body(&mut self, spot: Spot, body: Body) {
         self.set(spot, self.entry(spot).with_body(body));
@@ -175,21 +168,22 @@ impl<'t, const V: usize> Change<'t, V> {
         Ok(())
     }
 
-    /// Moves those entries of a bucket that `goes` says, as they are, to another one.
-    pub(super) fn move_all(
-        &mut self,
-        from: usize,
-        to: usize,
-        goes: impl Fn(Entry) -> bool,
-    ) -> Result<(), Obstacle> {
-        for slot in 0..SLOTS {
-            let spot = Spot { held: from, slot };
-            let entry = self.entry(spot);
-            if !entry.is_none() && goes(entry) {
-                self.clear(spot);
-                let hash = Table::<V>::hash_of(entry, self.held[from].number);
-                self.put(to, entry).ok_or(Obstacle::Crowded(hash))?;
-            }
+    /// Moves those entries of a bucket that `goes` says, as they are, to an empty one, which gets this version.
+    pub(super) fn split(&mut self, from: usize, to: usize, version: u32, goes: impl Fn(Entry) -> bool) {
+        let (kept, gone) = self.image(from).split(goes);
+        for (held, image) in [(from, kept), (to, gone.with_version(version))] {
+            self.held[held].image = image;
+            self.held[held].dirty = true;
+        }
+    }
+
+    /// Moves all entries of a bucket, as they are, to another one.
+    pub(super) fn move_all(&mut self, from: usize, to: usize) -> Result<(), Obstacle> {
+        let image = *self.image(from);
+        for (slot, entry) in image.entries() {
+            self.clear(Spot { held: from, slot });
+            let hash = Table::<V>::hash_of(entry, self.held[from].number);
+            self.put(to, entry).ok_or(Obstacle::Crowded(hash))?;
         }
         Ok(())
     }

@@ -216,10 +216,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let (old, new) = (theirs.at(fork), ours.at(fork));
         change.set_body(down.spot, Body::branch(1 << old | 1 << new));
         let old_hash = self.table.hash.extend(down.hash, old);
+        // The search has asked for the buckets of the new leaf already.
         self.table.prefetch(self.table.pair(old_hash));
-        change.place(old_hash, old, down.color, body)?;
         let (spot, _) =
             change.place(self.table.hash.extend(down.hash, new), new, down.color, Body::leaf(0))?;
+        change.place(old_hash, old, down.color, body)?;
         Ok(spot)
     }
 

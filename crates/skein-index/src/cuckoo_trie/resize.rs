@@ -15,7 +15,7 @@ use crate::index::Refused;
 use crate::slot::Slot;
 
 /// Buckets that are added or taken away at a time.
-const STEPS: usize = if cfg!(skein_loom) { 1 } else { 8 };
+const STEPS: u32 = if cfg!(skein_loom) { 1 } else { 8 };
 /// The share of slots in use, in hundredths, above which the table grows. The paper has 85; the last tenth costs inserts more moves than it
 /// saves memory.
 const FULL: usize = 80;
@@ -59,20 +59,21 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     fn add_some(&self, added: &mut u32) -> Result<(), Refused> {
         let size = self.table.size();
-        for bucket in (size..).take(STEPS) {
-            self.table.prefetch_bucket(without_first_bit(bucket));
-            self.table.prefetch_bucket(bucket);
+        // A table that is mostly empty and still has no place is no better when it is larger.
+        let hopeless = size > 64 * Table::<V>::LEAST && self.load() < EMPTY / 4;
+        if size == Table::<V>::MOST || hopeless {
+            return Err(self.full());
         }
-        for _ in 0..STEPS {
-            let size = self.table.size();
-            // A table that is mostly empty and still has no place is no better when it is larger.
-            let hopeless = size > 64 * Table::<V>::LEAST && self.load() < EMPTY / 4;
-            if size == Table::<V>::MOST || hopeless {
-                return Err(self.full());
-            }
-            let version = self.table.reserve(added);
+        let wanted = (size + STEPS).min(Table::<V>::MOST);
+        self.table.reserve(wanted);
+        for new in size..wanted {
+            self.table.prefetch_bucket(without_first_bit(new));
+            self.table.prefetch_bucket(new);
+        }
+        for new in size..wanted {
+            let version = Table::<V>::next_version(added);
             let mut backoff = Backoff::new();
-            while self.split(size, version).is_err() {
+            while self.split(new, version).is_err() {
                 backoff.wait();
             }
         }
@@ -84,8 +85,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let from = without_first_bit(size);
         let mut change = Change::new(&self.table);
         let (old, new) = (change.take(from), change.take(size));
-        change.set_version(new, version);
-        change.move_all(old, new, |entry| Table::<V>::home(entry, from, size + 1) == size)?;
+        change.split(old, new, version, |entry| Table::<V>::home(entry, from, size + 1) == size);
         change.lock()?;
         change.apply_with(|| self.table.set_size(size + 1));
         Ok(())
@@ -123,7 +123,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     fn merge(&self, last: u32, into: u32) -> Result<(), Obstacle> {
         let mut change = Change::new(&self.table);
         let (old, new) = (change.take(last), change.take(into));
-        change.move_all(old, new, |_| true)?;
+        change.move_all(old, new)?;
         change.lock()?;
         change.apply_with(|| self.table.set_size(last));
         Ok(())

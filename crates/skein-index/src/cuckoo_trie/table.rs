@@ -149,9 +149,13 @@ impl<const V: usize> Table<V> {
         }
     }
 
-    /// Makes the bucket after the last one ready to be added; returns its first version.
-    pub(super) fn reserve(&self, added: &mut u32) -> u32 {
-        self.buckets.resize((self.size() as usize + 1) * WORDS);
+    /// Makes buckets ready to be added, so that there are `size`.
+    pub(super) fn reserve(&self, size: u32) {
+        self.buckets.resize(size as usize * WORDS);
+    }
+
+    /// The first version of the next bucket.
+    pub(super) fn next_version(added: &mut u32) -> u32 {
         *added = added.wrapping_add(1);
         added.wrapping_mul(0x9e37_79b1)
     }
