@@ -255,11 +255,9 @@ impl Image {
 
     /// Without entries in other slots than these, a bit for each.
     fn only(mut self, slots: u8) -> Self {
-        const LANE: u64 = u32::MAX as u64;
-        for (index, word) in self.words[LANES..LOWS].iter_mut().enumerate() {
-            let two = u64::from(slots >> (2 * index));
-            *word &= (two & 1) * LANE | (two >> 1 & 1) * (LANE << 32);
-        }
+        const LANES_OF: [u64; 4] = [0, u32::MAX as u64, u64::MAX << 32, u64::MAX];
+        self.words[LANES] &= LANES_OF[usize::from(slots & 3)];
+        self.words[LANES + 1] &= LANES_OF[usize::from((slots >> 2) & 3)];
         self
     }
 
