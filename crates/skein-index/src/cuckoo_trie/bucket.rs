@@ -279,7 +279,12 @@ impl Image {
         put(&mut self.words[0], 32 + 8 * slot, 0xff, entry.small.into());
         put(&mut self.words[LANES + slot / 2], 32 * (slot % 2), u32::MAX.into(), entry.lane.into());
         put(&mut self.words[HIGHS], 16 * slot, 0xffff, entry.high.into());
-        self.words[LOWS + slot] = entry.low;
+        self.set_low(slot, entry.low);
+    }
+
+    #[inline(always)]
+    pub(super) fn set_low(&mut self, slot: usize, low: u64) {
+        self.words[LOWS + slot] = low;
     }
 
     #[inline(always)]

@@ -129,6 +129,15 @@ impl<'t, const V: usize> Change<'t, V> {
         held.dirty = true;
     }
 
+    /// Gives a branch other children, or a leaf another record.
+    #[inline(always)]
+    pub(super) fn set_low(&mut self, spot: Spot, low: u64) {
+        let held = &mut self.held[spot.held];
+        held.image.set_low(spot.slot, low);
+        held.pinned |= 1 << spot.slot;
+        held.dirty = true;
+    }
+
     /// Makes the node at a spot another one of the same name.
     pub(super) fn set_body(&mut self, spot: Spot, body: Body) {
         self.set(spot, self.entry(spot).with_body(body));

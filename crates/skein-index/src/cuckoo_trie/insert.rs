@@ -79,7 +79,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         self.fill(&mut planned, leaf, key, change, guard)
     }
 
-    /// Locks a change, asks for the new leaf's value, and makes the change if there is one.
+    /// Locks a change, asks for the value of its new leaf, which has no record yet, and makes the change if there is one.
     fn fill<'g, G: Guard>(
         &'g self,
         planned: &mut Change<'_, V>,
@@ -93,7 +93,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             return Ok(Computed { before: None, changed: false });
         };
         let record = Record::new(&self.base.arena, 0, key, value.into_word());
-        planned.set_body(leaf, Body::leaf(record.word()));
+        planned.set_low(leaf, record.word());
         self.count(planned.apply(), 1, guard);
         if planned.crowded() {
             self.grow_if_loaded();
@@ -121,6 +121,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let mut planned = Change::new(&self.table);
         let leaf = planned.take_node(&at.node)?;
         if at.node.entry.kind() == Kind::Dead {
+            planned.set_body(leaf, Body::leaf(0));
             return self.fill(&mut planned, leaf, key, change, guard);
         }
         planned.lock()?;
@@ -154,7 +155,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let spot = change.take_node(&branch.node)?;
         let symbol = Symbols::of(key).at(branch.depth);
         let entry = branch.node.entry;
-        change.set_body(spot, Body::branch(entry.bitmap() | 1 << symbol));
+        change.set_low(spot, entry.bitmap() | 1 << symbol);
         let hash = self.table.hash.extend(branch.hash, symbol);
         let (leaf, _) = change.place(hash, symbol, entry.color(), Body::leaf(0))?;
         self.table.note_depth(hash, branch.depth + 1);
