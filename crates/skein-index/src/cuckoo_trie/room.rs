@@ -19,6 +19,9 @@ use crate::slot::Slot;
 /// Buckets looked at before the search for a path is given up.
 const LOOKED_AT_MAX: usize = 160;
 
+/// Buckets that are asked for before they are looked at, or a few more.
+const ASKED_FOR: usize = 6;
+
 /// Times that one write asks for room before the table grows, whatever its load is.
 const TRIES: usize = 8;
 
@@ -70,24 +73,32 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn free_a_slot(&self, buckets: &[u32], kept: &[u32], another: bool) -> Result<bool, Obstacle> {
         let mut reached: ArrayVec<Reached, LOOKED_AT_MAX> = ArrayVec::new();
         reached.extend(buckets.iter().map(|&bucket| Reached { bucket, from: usize::MAX, slot: 0 }));
-        let size = self.table.size();
-        let mut looking = 0;
-        while let Some(&Reached { bucket, from, .. }) = reached.get(looking) {
-            let image = self.table.bucket(bucket).image();
-            if image.free().first().is_some() && !(another && from == usize::MAX) {
-                self.shift(&reached, looking)?;
+        // Buckets are looked at in order; those that the entries of the first ones could move to are asked for before that, and not many at once.
+        let (mut looked_at, mut followed) = (0, 0);
+        while let Some(&Reached { bucket, from, .. }) = reached.get(looked_at) {
+            if self.table.bucket(bucket).has_room() && !(another && from == usize::MAX) {
+                self.shift(&reached, looked_at)?;
                 return Ok(true);
             }
-            for (slot, entry) in image.entries() {
-                let other = Table::<V>::other_at(entry, bucket, size);
-                if !reached.is_full() && other != bucket && !kept.contains(&other) {
-                    self.table.prefetch_bucket(other);
-                    reached.push(Reached { bucket: other, from: looking, slot });
-                }
+            looked_at += 1;
+            while followed < looked_at && reached.len() < looked_at + ASKED_FOR {
+                self.follow(&mut reached, followed, kept);
+                followed += 1;
             }
-            looking += 1;
         }
         Ok(false)
+    }
+
+    /// Adds the other buckets of the entries in one of the buckets reached.
+    fn follow(&self, reached: &mut ArrayVec<Reached, LOOKED_AT_MAX>, from: usize, kept: &[u32]) {
+        let (bucket, size) = (reached[from].bucket, self.table.size());
+        for (slot, entry) in self.table.bucket(bucket).image().entries() {
+            let other = Table::<V>::other_at(entry, bucket, size);
+            if !reached.is_full() && other != bucket && !kept.contains(&other) {
+                self.table.prefetch_bucket(other);
+                reached.push(Reached { bucket: other, from, slot });
+            }
+        }
     }
 
     /// Moves the entries of a path, from its end on.
