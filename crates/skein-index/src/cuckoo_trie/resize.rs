@@ -28,19 +28,19 @@ const EMPTY: usize = 50;
 const TRIES: usize = 4;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// Slots in use, in hundredths.
-    fn load(&self) -> usize {
-        100 * self.entries.sum() / (self.table.size() as usize * SLOTS)
+    /// Whether so many hundredths of the slots are in use, or more.
+    fn has_load(&self, share: usize) -> bool {
+        100 * self.entries.sum() >= share * self.table.size() as usize * SLOTS
     }
 
     /// Whether the table should grow before entries are moved about.
     pub(super) fn is_tight(&self) -> bool {
-        self.load() >= TIGHT
+        self.has_load(TIGHT)
     }
 
     /// Adds some buckets if the table is loaded, unless another thread is at it.
     pub(super) fn grow_if_loaded(&self) {
-        if self.load() >= FULL
+        if self.has_load(FULL)
             && let Some(mut added) = self.table.try_lock()
         {
             // At its greatest size the table just gets fuller, until a write finds no place.
@@ -60,7 +60,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     fn add_some(&self, added: &mut u32) -> Result<(), Refused> {
         let size = self.table.size();
         // A table that is mostly empty and still has no place is no better when it is larger.
-        let hopeless = size > 64 * Table::<V>::LEAST && self.load() < EMPTY / 4;
+        let hopeless = size > 64 * Table::<V>::LEAST && !self.has_load(EMPTY / 4);
         if size == Table::<V>::MOST || hopeless {
             return Err(self.full());
         }
@@ -93,13 +93,13 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Takes away some buckets if few are needed, unless another thread is at it.
     pub(super) fn shrink(&self) {
-        if self.table.size() == Table::<V>::LEAST || self.load() >= EMPTY {
+        if self.table.size() == Table::<V>::LEAST || self.has_load(EMPTY) {
             return;
         }
         let Some(_resizing) = self.table.try_lock() else { return };
         for _ in 0..STEPS {
             let size = self.table.size();
-            if size == Table::<V>::LEAST || self.load() >= EMPTY || !self.merge_last(size - 1) {
+            if size == Table::<V>::LEAST || self.has_load(EMPTY) || !self.merge_last(size - 1) {
                 break;
             }
         }
