@@ -41,7 +41,7 @@ impl Base {
 
     /// Checks what a write needs before anything changes. `at_once` says how many bytes it may take beyond a few small objects.
     #[inline]
-    fn admit(&self, key: &[u8], at_once: impl FnOnce() -> usize) -> Result<(), Refused> {
+    pub(crate) fn admit(&self, key: &[u8], at_once: impl FnOnce() -> usize) -> Result<(), Refused> {
         if key.len() > MAX_KEY_LEN {
             return Err(Refused::KeyTooLong { len: key.len(), limit: MAX_KEY_LEN });
         }

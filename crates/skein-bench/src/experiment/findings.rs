@@ -125,6 +125,15 @@ impl Findings {
     }
 }
 
+impl Findings {
+    /// Which part of its rate at a measure's first point a contender has at the last.
+    pub fn kept(&self, measure: &str, contender: &str) -> Option<f64> {
+        let labels = self.labels(measure);
+        let (first, last) = (*labels.first()?, *labels.last()?);
+        Some(self.median(measure, contender, last)? / self.median(measure, contender, first)?)
+    }
+}
+
 impl Judgement {
     fn with(answer: Answer, why: String) -> Self {
         Self { answer, why, further: Vec::new() }
@@ -142,13 +151,32 @@ impl Judgement {
 
     /// Whether every ratio is at least `least`; untested if there is none.
     pub fn at_least(least: f64, what: &str, ratios: &[(String, f64)]) -> Self {
+        Self::of_all(|ratio| ratio >= least, ("at least", least), what, ratios)
+    }
+
+    /// Whether every ratio is at most `most`; untested if there is none.
+    pub fn at_most(most: f64, what: &str, ratios: &[(String, f64)]) -> Self {
+        Self::of_all(|ratio| ratio <= most, ("at most", most), what, ratios)
+    }
+
+    fn of_all(
+        holds: impl Fn(f64) -> bool,
+        (words, limit): (&str, f64),
+        what: &str,
+        ratios: &[(String, f64)],
+    ) -> Self {
         if ratios.is_empty() {
             return Self::untested(format!("{what}: not measured"));
         }
         let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
-        let holds = ratios.iter().all(|(_, ratio)| *ratio >= least);
-        let least = (least * 100.0).round() / 100.0;
-        Self::of(holds, format!("{what}: {} (at least {least} is claimed)", figures.join(", ")))
+        let holds = ratios.iter().all(|(_, ratio)| holds(*ratio));
+        let limit = (limit * 100.0).round() / 100.0;
+        Self::of(holds, format!("{what}: {} ({words} {limit} is claimed)", figures.join(", ")))
+    }
+
+    /// All of them, each with an answer of its own; untested, for this reason, if there is none.
+    pub fn each_of(judged: impl IntoIterator<Item = Self>, why: &str) -> Self {
+        judged.into_iter().reduce(Self::beside).unwrap_or_else(|| Self::untested(why))
     }
 
     /// Both together: what is untested counts less than what does not hold.
@@ -208,14 +236,31 @@ mod tests {
         assert_eq!(Judgement::at_least(0.5, "a / b", &ratios).answer, Answer::Holds);
         assert!(Judgement::at_least(1.0 / 1.3, "a / b", &ratios).why.ends_with("(at least 0.77 is claimed)"));
         assert_eq!(Judgement::at_least(0.5, "a / b", &[]).answer, Answer::CannotBeTested);
+        assert_eq!(Judgement::at_most(1.0, "a / b", &ratios).answer, Answer::DoesNotHold);
+        let most = Judgement::at_most(1.5, "a / b", &ratios);
+        assert_eq!(most.answer, Answer::Holds);
+        assert!(most.why.ends_with("x: 1.50, y: 0.90 (at most 1.5 is claimed)"), "{most:?}");
         let both = Judgement::of(true, "p").and(Judgement::untested("q"));
         assert_eq!((both.answer, &*both.why), (Answer::CannotBeTested, "p; q"));
+    }
+
+    #[test]
+    fn what_is_kept_is_the_last_points_part_of_the_first() {
+        let mut findings = Findings::default();
+        for (keys, rate) in [(1.0, 8.0), (4.0, 5.0), (16.0, 2.0)] {
+            findings.add(RATE, "a", Some(&At::number("keys", keys)), rate);
+        }
+        assert_eq!(findings.kept("lookup", "a"), Some(0.25));
+        assert_eq!(findings.kept("lookup", "b"), None);
+        assert_eq!(findings.kept("scan", "a"), None);
     }
 
     #[test]
     fn what_stands_beside_keeps_its_answer() {
         let (p, q, r) = (Judgement::of(true, "p"), Judgement::of(false, "q"), Judgement::of(true, "r"));
         let all = p.and(r.clone().beside(q.clone())).beside(r.clone()).each();
-        assert_eq!(all, [Judgement::of(true, "p; r"), q, r]);
+        assert_eq!(all, [Judgement::of(true, "p; r"), q.clone(), r.clone()]);
+        assert_eq!(Judgement::each_of([q.clone(), r.clone()], "none").each(), [q, r]);
+        assert_eq!(Judgement::each_of([], "none"), Judgement::untested("none"));
     }
 }

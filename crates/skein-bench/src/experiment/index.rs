@@ -3,13 +3,10 @@
 use linkme::distributed_slice;
 
 use super::grid::{self, Grid, Inserts, Point, Weigh, over_key_sets};
-use super::loops::{Counts, Loop, changes, reads, scans};
+use super::loops::{DEPENDENT, GET_MANY, LOOKUP, Loop, changes, letter, reads, scans};
 use super::partakers::{OURS, Partakers};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::result::At;
-use crate::rival::index::Can;
 use crate::workload::run::Style;
-use crate::workload::ycsb::{LETTERS, Popularity, ycsb};
 use crate::workload::{Kind, lookup, mix, scan};
 
 const COUNTS: [usize; 4] = [300_000, 5_000_000, 20_000_000, 20_000_000];
@@ -40,21 +37,13 @@ fn ours_against(findings: &Findings, measures: &[&str], least: f64, rival: &str)
 }
 
 const LOOKUPS: [Loop; 5] = [
-    reads("lookup", Style::Independent, |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    }),
+    LOOKUP,
     reads("lookup, 80 % hits", Style::Independent, |asked, count, seed, share| {
         lookup::lookups(asked, count, 0.8, seed, share)
     }),
-    reads("lookup, dependent", Style::Dependent, |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    }),
-    reads("get_many(32)", Style::Batches(32), |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    }),
-    reads("lookup, timed one by one", Style::Timed, |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    }),
+    DEPENDENT,
+    GET_MANY,
+    Loop { measure: "lookup, timed one by one", style: Style::Timed, ..LOOKUP },
 ];
 
 fn lookups_grid(plan: &Plan) -> Grid<'static> {
@@ -70,7 +59,7 @@ fn lookups_grid(plan: &Plan) -> Grid<'static> {
 }
 
 #[distributed_slice(EXPERIMENTS)]
-static LOOKUP: Experiment = Experiment {
+static LOOKUPS_OF_ALL: Experiment = Experiment {
     name: "lookup",
     rank: 0,
     title: "inserts, lookups one by one and in batches, latency and memory of all indexes",
@@ -144,35 +133,19 @@ static SCAN_100: Experiment = Experiment {
     judge: |findings| ours_against(findings, &["scan of 100"], 1.5, "masstree-crate"),
 };
 
-macro_rules! letter {
-    ($place:literal, $measure:literal, $popularity:ident) => {
-        Loop {
-            measure: $measure,
-            needs: Can { scan: $place == 4, ..Can::NOTHING },
-            changes: true,
-            counts: Counts::Operations,
-            style: Style::Timed,
-            threads: 1,
-            script: |asked, count, seed, share| {
-                ycsb(asked, LETTERS[$place], Popularity::$popularity, count, seed, share)
-            },
-        }
-    };
-}
-
 const YCSB: [Loop; 12] = [
-    letter!(0, "A, Zipfian", Zipfian),
-    letter!(1, "B, Zipfian", Zipfian),
-    letter!(2, "C, Zipfian", Zipfian),
-    letter!(3, "D, latest", Latest),
-    letter!(4, "E, Zipfian", Zipfian),
-    letter!(5, "F, Zipfian", Zipfian),
-    letter!(0, "A, uniform", Uniform),
-    letter!(1, "B, uniform", Uniform),
-    letter!(2, "C, uniform", Uniform),
-    letter!(3, "D, uniform", Uniform),
-    letter!(4, "E, uniform", Uniform),
-    letter!(5, "F, uniform", Uniform),
+    letter!(0, "A, Zipfian", Zipfian, Timed),
+    letter!(1, "B, Zipfian", Zipfian, Timed),
+    letter!(2, "C, Zipfian", Zipfian, Timed),
+    letter!(3, "D, latest", Latest, Timed),
+    letter!(4, "E, Zipfian", Zipfian, Timed),
+    letter!(5, "F, Zipfian", Zipfian, Timed),
+    letter!(0, "A, uniform", Uniform, Timed),
+    letter!(1, "B, uniform", Uniform, Timed),
+    letter!(2, "C, uniform", Uniform, Timed),
+    letter!(3, "D, uniform", Uniform, Timed),
+    letter!(4, "E, uniform", Uniform, Timed),
+    letter!(5, "F, uniform", Uniform, Timed),
 ];
 
 fn ycsb_grid(plan: &Plan) -> Grid<'static> {
@@ -244,16 +217,8 @@ static MIX: Experiment = Experiment {
     judge: |findings| ours_against(findings, &MIXES.map(|each| each.measure), 1.0, "btreemap"),
 };
 
-/// Sizes from some ten thousand keys up to the greatest, each four times the one before.
 fn growth_points(plan: &Plan) -> Vec<Point> {
-    let most = count(plan);
-    let sizes = std::iter::successors(Some(most), |&size| (size / 4 >= 10_000).then_some(size / 4));
-    let mut sizes: Vec<usize> = sizes.collect();
-    sizes.reverse();
-    let keys = plan.sets_or(&["rand-8"]).swap_remove(0);
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-    let at = |size: usize| Some(At::number("keys", size as f64));
-    sizes.into_iter().map(|size| Point { keys: keys.clone(), count: size, absent: 0, at: at(size) }).collect()
+    grid::over_sizes(&plan.sets_or(&["rand-8"]).swap_remove(0), count(plan))
 }
 
 fn growth_grid(plan: &Plan) -> Grid<'static> {
@@ -279,14 +244,7 @@ static GROWTH: Experiment = Experiment {
     steps: |plan| growth_points(plan).len() * plan.rounds * Partakers::All.count(),
     run: |bench| grid::run(bench, &growth_grid(&bench.plan)),
     judge: |findings| {
-        let kept = |contender: &str| {
-            let labels = findings.labels("lookup, dependent");
-            let (first, last) = (*labels.first()?, *labels.last()?);
-            Some(
-                findings.median("lookup, dependent", contender, last)?
-                    / findings.median("lookup, dependent", contender, first)?,
-            )
-        };
+        let kept = |contender: &str| findings.kept(DEPENDENT.measure, contender);
         match (kept(OURS), kept("btreemap")) {
             (Some(ours), Some(theirs)) => Judgement::of(
                 ours > theirs,

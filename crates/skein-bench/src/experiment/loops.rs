@@ -2,7 +2,7 @@
 
 use crate::rival::index::Can;
 use crate::workload::run::Style;
-use crate::workload::{Asked, Script, Share};
+use crate::workload::{Asked, Script, Share, lookup};
 
 /// One loop.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +45,8 @@ pub enum Counts {
     KeysRead,
     /// Operations per second and thread.
     OperationsPerThread,
+    /// Operations per second of the first thread; and of its latencies the tail, in [`Style::Timed`].
+    Tail,
 }
 
 /// A loop that reads on one thread.
@@ -56,6 +58,39 @@ pub const fn reads(
     let needs = Can { batches: matches!(style, Style::Batches(_)), ..Can::NOTHING };
     Loop { measure, needs, changes: false, counts: Counts::Operations, style, threads: 1, script }
 }
+
+/// Lookups of present keys, which the processor may overlap.
+pub const LOOKUP: Loop = reads("lookup", Style::Independent, present);
+
+/// The same, each once the one before has answered: what a single query feels.
+pub const DEPENDENT: Loop = reads("lookup, dependent", Style::Dependent, present);
+
+/// The same in batches.
+pub const GET_MANY: Loop = reads("get_many(32)", Style::Batches(32), present);
+
+fn present(asked: &Asked<'_>, count: usize, seed: u64, share: Share) -> Script {
+    lookup::lookups(asked, count, 1.0, seed, share)
+}
+
+/// A loop of one of YCSB's workloads, by its place among the letters: on one thread, under this name.
+macro_rules! letter {
+    ($place:literal, $measure:literal, $popularity:ident, $style:ident) => {
+        crate::experiment::loops::Loop {
+            measure: $measure,
+            needs: crate::rival::index::Can { scan: $place == 4, ..crate::rival::index::Can::NOTHING },
+            // Updates put the value that is there; D and E add keys.
+            changes: $place == 3 || $place == 4,
+            counts: crate::experiment::loops::Counts::Operations,
+            style: crate::workload::run::Style::$style,
+            threads: 1,
+            script: |asked, count, seed, share| {
+                use crate::workload::ycsb::{LETTERS, Popularity, ycsb};
+                ycsb(asked, LETTERS[$place], Popularity::$popularity, count, seed, share)
+            },
+        }
+    };
+}
+pub(super) use letter;
 
 /// A loop that scans on one thread.
 pub const fn scans(

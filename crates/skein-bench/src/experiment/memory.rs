@@ -103,34 +103,50 @@ fn stretches(keys: &Keys) -> Vec<Keys> {
     all
 }
 
-/// What each contender holds at several sizes from half of the keys to all.
-fn grow(bench: &mut Bench, keys: &Keys, entries: &[&'static Entry]) -> Result<()> {
-    let stretches = stretches(keys);
-    for entry in entries {
-        bench.step(&format!("growth, {}", entry.name));
-        let mut scales = Scales::new(entry, keys.len());
-        let (mut in_all, mut count) = (Vec::new(), 0);
-        for stretch in stretches.iter().filter(|stretch| !stretch.is_empty()) {
-            scales.fill(stretch);
-            count += stretch.len();
-            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-            let at = At::number("keys", count as f64);
-            bench.add(per_key(GROWING), entry.name, Some(&at), scales.beside())?;
-            in_all.push(scales.in_all());
-        }
-        over_doubling(bench, entry, &in_all)?;
-    }
-    Ok(())
+/// What an index holds at one of its sizes, in bytes per key.
+#[derive(Debug, Clone, Copy)]
+pub struct Held {
+    /// How many keys it has.
+    pub keys: usize,
+    /// All live bytes.
+    pub in_all: f64,
+    /// Without those of keys and values.
+    pub beside: f64,
 }
 
-/// The least, the mean and the most of these sizes: what a user of unknown many keys has to reckon with.
-fn over_doubling(bench: &mut Bench, entry: &Entry, in_all: &[f64]) -> Result<()> {
+/// What a contender holds at several sizes from half of the keys to all.
+pub fn over_doubling(keys: &Keys, entry: &Entry) -> Vec<Held> {
+    let mut scales = Scales::new(entry, keys.len());
+    let mut count = 0;
+    let held = stretches(keys).into_iter().filter(|stretch| !stretch.is_empty()).map(|stretch| {
+        scales.fill(&stretch);
+        count += stretch.len();
+        Held { keys: count, in_all: scales.in_all(), beside: scales.beside() }
+    });
+    held.collect()
+}
+
+/// The least, the mean and the most of some figures of these sizes: what a user of unknown many keys has to reckon with.
+pub fn least_mean_most(held: &[Held], figure: fn(&Held) -> f64) -> [f64; 3] {
+    let figures = || held.iter().map(figure);
     #[expect(clippy::cast_precision_loss, reason = "a few sizes")]
-    let mean = in_all.iter().sum::<f64>() / in_all.len() as f64;
-    let ends = [("least", in_all.iter().copied().fold(f64::INFINITY, f64::min)), ("mean", mean)];
-    let most = ("most", in_all.iter().copied().fold(0.0, f64::max));
-    for (label, bytes) in ends.into_iter().chain([most]) {
-        bench.add(per_key(DOUBLING), entry.name, Some(&At::name("of its sizes", label)), bytes)?;
+    let mean = figures().sum::<f64>() / held.len() as f64;
+    [figures().fold(f64::INFINITY, f64::min), mean, figures().fold(0.0, f64::max)]
+}
+
+fn grow(bench: &mut Bench, keys: &Keys, entries: &[&'static Entry]) -> Result<()> {
+    for entry in entries {
+        bench.step(&format!("growth, {}", entry.name));
+        let sizes = over_doubling(keys, entry);
+        for held in &sizes {
+            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+            let at = At::number("keys", held.keys as f64);
+            bench.add(per_key(GROWING), entry.name, Some(&at), held.beside)?;
+        }
+        let labels = ["least", "mean", "most"];
+        for (label, bytes) in labels.into_iter().zip(least_mean_most(&sizes, |held| held.in_all)) {
+            bench.add(per_key(DOUBLING), entry.name, Some(&At::name("of its sizes", label)), bytes)?;
+        }
     }
     Ok(())
 }

@@ -10,7 +10,9 @@
 //! An experiment is a file here that registers itself, and one line below. It says how much memory it is going to need, and is
 //! refused before it starts if that is not there.
 
+mod aims;
 mod bench;
+mod cuckoo;
 mod factors;
 mod fig10;
 mod findings;
@@ -21,6 +23,7 @@ mod latency;
 mod loops;
 mod masstree;
 mod memory;
+mod memory_read;
 mod mlpindex;
 mod partakers;
 mod plan;

@@ -8,7 +8,7 @@ use super::loops::Loop;
 use crate::keyset::KeySet;
 use crate::rival::index::{self, Can, Entry, Role};
 
-pub use crate::rival::index::{MASSTREE as OURS, WORMHOLE};
+pub use crate::rival::index::{CUCKOO_TRIE as CUCKOO, MASSTREE as OURS, WORMHOLE};
 
 /// Whom an experiment compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,9 +29,14 @@ pub struct Scaling {
     pub most_operations: usize,
 }
 
+/// How many threads can run at once.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// The numbers of threads to measure: all up to the cores.
 fn threads() -> Vec<usize> {
-    (1..=std::thread::available_parallelism().map_or(1, usize::from)).collect()
+    (1..=cores()).collect()
 }
 
 /// Our indexes that several threads may use.
@@ -64,14 +69,14 @@ impl Scaling {
     /// # Errors
     /// If there is no such key set.
     pub fn memory(&self, plan: &Plan) -> Result<u64> {
-        let (point, more) = (self.point(plan, 1), threads().len() - 1);
+        let (point, more) = (self.point(plan, 1), cores() - 1);
         let beside = grid::memory_of_more(&point, more)?;
         Ok(grid::memory(&[point], 1, self.operations(plan))? + beside)
     }
 
     /// How many steps it takes.
     pub fn steps(plan: &Plan) -> usize {
-        let numbers = threads().len();
+        let numbers = cores();
         plan.rounds * (numbers * Partakers::ForThreads.count() + (numbers - 1) * own().count())
     }
 
@@ -160,7 +165,7 @@ fn figures(outcome: &Outcome) -> [f64; 2] {
 /// Whether an index keeps such parts of its rate per thread, by measure, with as many threads as there are cores. A paper's claim about 16
 /// cores says little about fewer.
 pub fn beside_one_thread(findings: &Findings, contender: &str, least: &[(&str, f64)]) -> Judgement {
-    let most = threads().len();
+    let most = cores();
     if most == 1 {
         return Judgement::untested("there is one core");
     }

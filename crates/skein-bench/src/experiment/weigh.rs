@@ -17,7 +17,7 @@ pub const PARTS: &str = "memory by part";
 pub const IN_ALL: &str = "memory in all";
 
 /// Bytes per key, of which fewer are better.
-pub fn per_key(measure: &str) -> Place<'_> {
+pub const fn per_key(measure: &str) -> Place<'_> {
     Place { measure, unit: "B/key", better: Better::Less }
 }
 

@@ -19,6 +19,16 @@ pub fn lookups(asked: &Asked<'_>, count: usize, hits: f64, seed: u64, share: Sha
     script
 }
 
+/// Lookups of the first few keys, over and over: what they read stays in the caches.
+pub fn of_few(asked: &Asked<'_>, count: usize, few: usize, seed: u64, share: Share) -> Script {
+    let mut random = share.random(seed);
+    let mut script = Script::default();
+    for _ in 0..count {
+        asked.push(&mut script, Kind::Get, random.below(few.min(asked.keys().len())), 0);
+    }
+    script
+}
+
 /// The first key at or after random ones; a part of `hits` of them is present.
 pub fn lower_bounds(asked: &Asked<'_>, count: usize, hits: f64, seed: u64, share: Share) -> Script {
     let mut script = lookups(asked, count, hits, seed, share);

@@ -9,6 +9,7 @@
 //!
 //! Rows are chosen by a Zipfian distribution that is scattered over the keys. Rows are never added: puts change what is there.
 
+use super::script::{Kind, Script};
 use super::ycsb::THETA;
 use crate::keyset::Random;
 use crate::keyset::distribution::Scrambled;
@@ -29,6 +30,10 @@ pub enum Ask {
     PutAgain,
     /// Reads one column of neighbouring rows.
     Range,
+    /// Adds a key.
+    Add,
+    /// Reads neighbouring keys.
+    Keys,
 }
 
 /// One request.
@@ -98,8 +103,29 @@ pub fn uniform(ask: Ask, keys: usize, count: usize, seed: u64) -> Vec<Asking> {
     (0..count).map(|_| Asking { ask, count: 0, column: 0, number: random.below(keys) as u32 }).collect()
 }
 
+/// The requests of a script for an index of so many keys: keys that it adds have the numbers that follow.
+///
+/// REQUIRES: it reads present keys, sets or adds keys, and scans upward.
+pub fn of_script(script: &Script, present: usize) -> Vec<Asking> {
+    let requests = script.ops.iter().flat_map(|op| {
+        let asks: &[Ask] = match op.kind {
+            Kind::Get => &[Ask::Get],
+            Kind::Put if op.number as usize >= present => &[Ask::Add],
+            Kind::Put => &[Ask::Put],
+            Kind::ReadModifyWrite => &[Ask::Get, Ask::Put],
+            Kind::Scan => &[Ask::Keys],
+            Kind::Miss | Kind::LowerBound | Kind::Remove | Kind::ScanBack => {
+                unreachable!("no workload of servers does this")
+            }
+        };
+        asks.iter().map(|&ask| Asking { ask, count: op.count as u8, column: 0, number: op.number })
+    });
+    requests.collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::script::Op;
     use super::*;
 
     #[test]
@@ -129,6 +155,28 @@ mod tests {
         // The most popular of 1000 rows has 1 / 7.7 of the requests, by the formula at 0.99; the median row far less.
         assert!((11_000..15_000).contains(&rows[999]), "{}", rows[999]);
         assert!(rows[500] < 100, "{}", rows[500]);
+    }
+
+    #[test]
+    fn scripts_of_indexes_are_requests_of_servers() {
+        let mut script = Script::default();
+        let kinds = [Kind::Get, Kind::Put, Kind::Put, Kind::ReadModifyWrite, Kind::Scan];
+        for (kind, (number, count)) in kinds.into_iter().zip([(1, 0), (2, 0), (10, 0), (3, 0), (4, 77)]) {
+            script.push(Op { kind, count, number }, b"key");
+        }
+        let asked: Vec<_> =
+            of_script(&script, 10).into_iter().map(|it| (it.ask, it.number, it.count)).collect();
+        assert_eq!(
+            asked,
+            [
+                (Ask::Get, 1, 0),
+                (Ask::Put, 2, 0),
+                (Ask::Add, 10, 0),
+                (Ask::Get, 3, 0),
+                (Ask::Put, 3, 0),
+                (Ask::Keys, 4, 77)
+            ]
+        );
     }
 
     #[test]

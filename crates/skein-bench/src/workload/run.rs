@@ -1,7 +1,7 @@
 //! The loops that are timed. Each is compiled for each contender; every answer is checked in them.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
@@ -90,7 +90,7 @@ pub fn run<C: Contender>(index: &C, script: &Script, how: How) -> Outcome {
         Style::Independent => one_by_one(index, script, |pin, at| state.step(index, pin, at)),
         Style::Dependent => dependent(index, script, &mut state),
         Style::Batches(size) => batches(index, script, size, &mut state),
-        Style::Timed => latency = Some(timed(index, script, &mut state)),
+        Style::Timed => latency = Some(timed(index, script, &mut state, how.clock)),
     }
     let took = how.clock.since(start);
     Outcome {
@@ -132,13 +132,13 @@ fn dependent<C: Contender>(index: &C, script: &Script, state: &mut State<'_>) {
     });
 }
 
-fn timed<C: Contender>(index: &C, script: &Script, state: &mut State<'_>) -> Histogram<u64> {
+fn timed<C: Contender>(index: &C, script: &Script, state: &mut State<'_>, clock: Clock) -> Histogram<u64> {
     // Three digits up to a minute need 64 KiB, and a minute is a value that the histogram takes: neither call fails.
     let mut latency = Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("good bounds");
     one_by_one(index, script, |pin, at| {
-        let start = Instant::now();
+        let start = clock.now();
         let answer = state.step(index, pin, at);
-        latency.saturating_record(start.elapsed().as_nanos() as u64);
+        latency.saturating_record(clock.since(start).as_nanos() as u64);
         answer
     });
     latency

@@ -8,7 +8,7 @@
 use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
-use super::bucket::SLOTS;
+use super::bucket::{SLOTS, WORDS};
 use super::change::{Change, Obstacle};
 use super::table::Table;
 use crate::index::Refused;
@@ -33,6 +33,36 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         100 * self.entries.sum() >= share * self.table.size() as usize * SLOTS
     }
 
+    /// How many times an entry has gone to another bucket so far: to make room for another, or because the table grew or shrank. Exact while
+    /// nobody writes.
+    pub fn moved(&self) -> usize {
+        self.table.moved.sum()
+    }
+
+    /// Makes room for so many more keys at once, so that the table does not grow while they are added: each is taken to need as many entries as
+    /// those that are there do, or, if there are none, one and a half, which is enough for random keys. Removals may give the room back.
+    ///
+    /// # Errors
+    /// If the memory budget does not allow it, or the table would be larger than it may be; room may have been made for a part of them.
+    pub fn reserve(&self, keys: usize) -> Result<(), Refused> {
+        let (there, entries) = (self.base.len.sum(), self.entries.sum());
+        let more = match there {
+            0 => keys.saturating_add(keys / 2),
+            _ => keys.saturating_mul(entries) / there,
+        };
+        let slots = entries.saturating_add(more).saturating_mul(100) / FULL;
+        let size = slots.div_ceil(SLOTS);
+        let missing = size.saturating_sub(self.table.size() as usize);
+        self.base.admit(&[], || missing.saturating_mul(size_of::<[u64; WORDS]>()))?;
+        while (self.table.size() as usize) < size {
+            match self.table.try_lock() {
+                Some(mut added) => self.add_some(&mut added)?,
+                None => Backoff::new().wait(),
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the table should grow before entries are moved about.
     pub(super) fn is_tight(&self) -> bool {
         self.has_load(TIGHT)
@@ -51,7 +81,9 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Adds some buckets, or lets another thread do so.
     pub(super) fn grow(&self) -> Result<(), Refused> {
         if let Some(mut added) = self.table.try_lock() {
-            return self.add_some(&mut added);
+            // A table that is mostly empty and still has no place is no better when it is larger.
+            let hopeless = self.table.size() > 64 * Table::<V>::LEAST && !self.has_load(EMPTY / 4);
+            return if hopeless { Err(self.full()) } else { self.add_some(&mut added) };
         }
         Backoff::new().wait();
         Ok(())
@@ -59,9 +91,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     fn add_some(&self, added: &mut u32) -> Result<(), Refused> {
         let size = self.table.size();
-        // A table that is mostly empty and still has no place is no better when it is larger.
-        let hopeless = size > 64 * Table::<V>::LEAST && !self.has_load(EMPTY / 4);
-        if size == Table::<V>::MOST || hopeless {
+        if size == Table::<V>::MOST {
             return Err(self.full());
         }
         let wanted = (size + STEPS).min(Table::<V>::MOST);

@@ -31,6 +31,7 @@ use super::bucket::{Bucket, WORDS};
 use super::entry::{Entry, TAG_BITS};
 use super::symbol::SYMBOLS;
 use super::variant::{WITHOUT_HUGE_PAGES, has, least_bits};
+use crate::counter::Counter;
 use crate::hash::peelable::Peelable;
 use crate::memory::{Arena, GrowingWords, Words, prefetch_read};
 
@@ -52,6 +53,8 @@ pub(super) struct Table<const V: usize> {
     root: Words,
     /// How many buckets were ever added.
     resizing: Mutex<u32>,
+    /// How many times an entry went to another bucket.
+    pub(super) moved: Counter,
     pub(super) hash: Peelable<SYMBOLS>,
 }
 
@@ -95,6 +98,7 @@ impl<const V: usize> Table<V> {
             buckets,
             root: Words::new(arena, WORDS, false),
             resizing: Mutex::new(0),
+            moved: Counter::new(),
             hash: Peelable::new(Self::HASH_BITS),
         };
         table.put_root();

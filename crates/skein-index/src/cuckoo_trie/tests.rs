@@ -48,6 +48,53 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
 }
 
 #[test]
+fn an_insert_moves_few_entries_however_many_there_are() {
+    let index = trie::<4>();
+    let (mut most, mut last) = (0, 0);
+    for n in 0..50_000 {
+        index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
+        let moved = index.moved();
+        (most, last) = (most.max(moved - last), moved);
+    }
+    assert!((1..=128).contains(&most), "one insert moved {most} entries");
+    assert!(last >= index.table.size() as usize, "splits move entries: {last} moved");
+}
+
+#[test]
+fn a_table_with_room_does_not_grow() {
+    for first in [0, 3_000] {
+        let mut index = trie::<4>();
+        let insert = |numbers: std::ops::Range<u64>| {
+            for n in numbers {
+                index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
+            }
+        };
+        insert(0..first);
+        let before = index.table.size();
+        // What a key needs goes up and down with their number.
+        index.reserve(15_000).unwrap();
+        let size = index.table.size();
+        assert!(size > before + 1_000, "{size} buckets after {before}");
+        insert(first..first + 10_000);
+        assert_eq!(index.table.size(), size, "after {first} keys");
+        assert_eq!(index.check().unwrap().keys as u64, first + 10_000);
+    }
+}
+
+#[test]
+fn room_that_may_not_be_is_refused_and_the_index_goes_on() {
+    let mut index = trie::<4>().with_budget(1 << 20);
+    let guard = index.base.collector.enter();
+    assert!(matches!(index.reserve(1 << 30), Err(Refused::OverBudget { .. })));
+    index.insert(b"goose", Inline(7), &guard).unwrap();
+    drop(guard);
+    assert_eq!(index.check().unwrap().keys, 1);
+    let index = trie::<1>();
+    assert!(matches!(index.reserve(usize::MAX), Err(Refused::Full { keys: 0 })));
+    assert_eq!(index.table.size(), Table::<1>::MOST);
+}
+
+#[test]
 fn a_full_table_refuses_keys_and_loses_none() {
     let mut index = trie::<1>();
     let refused = (0..).find_map(|n| {

@@ -48,6 +48,16 @@ pub fn assert_ran(lines: &[Value], names: &[&str]) {
     }
 }
 
+/// Runs all experiments whose names begin so, but for one on servers, which needs a folder; returns how many there are.
+pub fn run_all_of(folder: &Path, begin: &str, server: &str) -> usize {
+    let names = String::from_utf8(stdout_of(run(["bench", "list", "--names"]))).expect("text");
+    let names: Vec<&str> = names.lines().filter(|name| name.starts_with(begin) && *name != server).collect();
+    let output = tiny(folder, &names, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_ran(&results(folder), &names);
+    names.len()
+}
+
 #[test]
 fn every_experiment_on_indexes_runs_and_says_what_it_found() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod bench;
+mod bench_cuckoo;
 mod bench_wormhole;
 mod check;
 mod common;

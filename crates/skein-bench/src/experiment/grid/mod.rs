@@ -12,13 +12,15 @@
 //! left out for it alone (`partakers.rs`). Both are noted. Loops that change the index come after those that only read; each of them
 //! gets an index of its own.
 
-use super::Bench;
 use super::findings::Place;
 use super::fit;
 use super::latency;
 use super::loops::{Counts, Loop, Prepared};
 use super::partakers::{Partakers, note_left_out, why_not};
 use super::weigh::{footprint, weigh_index, weigh_parts};
+mod point;
+
+use super::{Bench, Plan};
 use crate::keyset::{self, KeySet};
 use crate::result::{At, Better};
 use crate::rival::index::{self, Entry, Running};
@@ -27,18 +29,7 @@ use crate::workload::run::{How, Outcome};
 use crate::workload::{Asked, Script};
 use crate::{Error, Result};
 
-/// A point of the grid: one key set, and where it stands on the axis.
-#[derive(Debug, Clone)]
-pub struct Point {
-    /// The key set's name.
-    pub keys: String,
-    /// How many keys.
-    pub count: usize,
-    /// Absent keys beside them.
-    pub absent: usize,
-    /// Where it stands.
-    pub at: Option<At>,
-}
+pub use point::{Point, memory, memory_of_more, over_key_sets, over_sizes};
 
 /// A grid.
 #[derive(Debug)]
@@ -57,6 +48,21 @@ pub struct Grid<'a> {
     pub takes: Partakers,
     /// What else is measured in each round, after all contenders.
     pub beside: Option<Beside>,
+}
+
+impl Grid<'_> {
+    /// How many steps it takes.
+    pub fn steps(&self, plan: &Plan) -> usize {
+        self.points.len() * plan.rounds * self.takes.count()
+    }
+
+    /// Bytes of memory that it needs at most.
+    ///
+    /// # Errors
+    /// If there is no such key set.
+    pub fn memory(&self) -> Result<u64> {
+        memory(&self.points, self.loops.len(), self.operations)
+    }
 }
 
 /// How keys get into an index.
@@ -83,34 +89,6 @@ pub enum Weigh {
 
 /// What is measured beside the contenders at a point, with the threads' scripts of each loop.
 pub type Beside = fn(&mut Bench, &Point, &KeySet, &[Prepared]) -> Result<()>;
-
-/// Bytes per key that the worst contender is expected to take, beside the key: a hash table with views of its keys while it
-/// doubles, and those keys in blocks of their own.
-const BYTES_PER_KEY: u64 = 192;
-
-/// Memory that a grid needs at most, at its greatest point: the key set, the operations with their keys, and one index.
-pub fn memory(points: &[Point], loops: usize, operations: usize) -> Result<u64> {
-    let mut most = 0;
-    for point in points {
-        let keys = keyset::estimated_bytes(&point.keys, point.count + point.absent)?;
-        let each = keys / (point.count + point.absent).max(1) as u64;
-        let index = index_memory(point.count, each);
-        let scripts = (loops * operations) as u64 * (16 + each);
-        most = most.max(keys + index + scripts + 12 * point.count as u64);
-    }
-    Ok(most)
-}
-
-/// Memory that an index of so many keys needs at most, with so many bytes for each in its key set.
-fn index_memory(count: usize, each: u64) -> u64 {
-    count as u64 * (BYTES_PER_KEY + 2 * each)
-}
-
-/// Memory that `more` indexes need at most beside the one that [`memory`] counts.
-pub fn memory_of_more(point: &Point, more: usize) -> Result<u64> {
-    let each = keyset::estimated_bytes(&point.keys, point.count)? / point.count.max(1) as u64;
-    Ok(more as u64 * index_memory(point.count, each))
-}
 
 /// Runs a grid.
 ///
@@ -280,10 +258,18 @@ fn record(
     let (figure, unit) = match each.counts {
         Counts::Operations => (sum(Outcome::mops), "Mops/s"),
         Counts::KeysRead => (sum(Outcome::mkeys), "Mkeys/s"),
+        Counts::Tail => (outcomes.first().map_or(f64::NAN, Outcome::mops), "Mops/s"),
         Counts::OperationsPerThread => (sum(Outcome::mops) / outcomes.len() as f64, PER_THREAD),
     };
     bench.add(Place { measure: each.measure, unit, better: Better::More }, entry.name, at, figure)?;
     if let Some(latency) = outcomes.iter().find_map(|outcome| outcome.latency_ns.as_ref()) {
+        if each.counts == Counts::Tail {
+            for (end, part) in [(NEARLY_ALL, 0.9999), (LONGEST, 1.0)] {
+                let measure = format!("{}{end}", each.measure);
+                let place = Place { measure: &measure, unit: "us", better: Better::Less };
+                bench.add(place, entry.name, at, latency::quantile(latency, part, 1e3))?;
+            }
+        }
         let measure = format!("{}, latency", each.measure);
         let place = Place { measure: &measure, unit: "ns", better: Better::Less };
         let cell = bench.findings.add(place, entry.name, at, latency::quantile(latency, 0.5, 1.0));
@@ -296,14 +282,14 @@ fn record(
 /// The measure of filling an index.
 pub const INSERT: &str = "insert";
 
+/// How the measure of the time goes on that all but one of ten thousand operations stay within.
+pub const NEARLY_ALL: &str = ", latency of 99.99 %";
+
+/// How that of the slowest operation goes on.
+pub const LONGEST: &str = ", longest";
+
 /// What is counted where the number of threads is the question.
 pub const PER_THREAD: &str = "Mops/s per thread";
-
-/// The points of an experiment over key sets.
-pub fn over_key_sets(names: Vec<String>, count: usize, absent: usize) -> Vec<Point> {
-    let at = |name: &str| Some(At::name("key set", name));
-    names.into_iter().map(|name| Point { at: at(&name), keys: name, count, absent }).collect()
-}
 
 #[cfg(test)]
 mod tests;

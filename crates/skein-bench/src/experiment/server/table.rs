@@ -3,7 +3,7 @@
 //! A value follows from its key's number and its generation: how often it was put. So nothing but a byte per value is kept.
 
 use crate::keyset::{Keys, mix};
-use crate::rival::server::{COLUMNS, Columns, Range, Request};
+use crate::rival::server::{COLUMNS, Columns, KeyRange, Range, Request};
 use crate::workload::requests::{Ask, Asking};
 
 /// What a key holds.
@@ -43,6 +43,10 @@ pub struct Table<'a> {
     /// What they hold.
     pub shape: Shape,
     order: Option<&'a Order>,
+    /// Keys that are loaded: those with the lowest numbers.
+    loaded: usize,
+    /// Which of the others were added since.
+    added: Vec<bool>,
     /// How often each value was put, by key and then by column; wrapping.
     generations: Vec<u8>,
     /// The value that is being asked for.
@@ -56,7 +60,15 @@ impl<'a> Table<'a> {
             Shape::Values(bytes) => (1, bytes),
             Shape::Columns => (COLUMNS, 0),
         };
-        Self { keys, shape, order: None, generations: vec![0; each * keys.len()], value: vec![b'.'; bytes] }
+        Self {
+            keys,
+            shape,
+            order: None,
+            loaded: keys.len(),
+            added: Vec::new(),
+            generations: vec![0; each * keys.len()],
+            value: vec![b'.'; bytes],
+        }
     }
 
     /// With the keys' order, which ranges need.
@@ -64,6 +76,24 @@ impl<'a> Table<'a> {
     pub fn ordered(mut self, order: &'a Order) -> Self {
         self.order = Some(order);
         self
+    }
+
+    /// With only the first so many keys loaded; the others may be added.
+    #[must_use]
+    pub fn loading(mut self, first: usize) -> Self {
+        self.loaded = first.min(self.keys.len());
+        self.added = vec![false; self.keys.len() - self.loaded];
+        self
+    }
+
+    /// How many keys are loaded.
+    pub fn loaded(&self) -> usize {
+        self.loaded
+    }
+
+    fn is_there(&self, number: u32) -> bool {
+        let added = (number as usize).checked_sub(self.loaded);
+        added.is_none_or(|added| self.added[added])
     }
 
     /// The bytes of all keys and values.
@@ -80,7 +110,7 @@ impl<'a> Table<'a> {
         match self.shape {
             Shape::Values(_) => {
                 self.fill(number);
-                ask(Request::Set(self.keys.get(number), &self.value));
+                ask(Request::Add(self.keys.get(number), &self.value));
             }
             Shape::Columns => ask(Request::AddRow(self.keys.get(number), &self.columns(number))),
         }
@@ -108,6 +138,13 @@ impl<'a> Table<'a> {
                 ask(Request::SetColumn(key, column, &self.column(number, column)))
             }
             (Ask::Range, _) => self.range(asking, ask),
+            (Ask::Add, _) => {
+                self.added[number - self.loaded] = true;
+                let mut done = None;
+                self.add(number, |request| done = Some(ask(request)));
+                done.expect("it asks once")
+            }
+            (Ask::Keys, _) => self.key_range(asking, ask),
         }
     }
 
@@ -121,13 +158,29 @@ impl<'a> Table<'a> {
     fn range<T>(&self, asking: Asking, ask: impl FnOnce(Request<'_>) -> T) -> T {
         let number = asking.number as usize;
         let (count, column) = (usize::from(asking.count), usize::from(asking.column));
-        let following = self.order.map_or(&[][..], |order| {
-            let place = order.places[number] as usize;
-            &order.numbers[place..(place + count).min(order.numbers.len())]
-        });
+        let following = self.from(number);
+        let following = &following[..count.min(following.len())];
         let row = |number: &u32| (self.keys.get(*number as usize), self.column(*number as usize, column));
         let (from, found) = (self.keys.get(number), following.len());
         ask(Request::Range(Range { from, count, column, found, rows: &mut following.iter().map(row) }))
+    }
+
+    /// Keys from this one on, in their order, whether they are there or not; none if no order is known.
+    fn from(&self, number: usize) -> &'a [u32] {
+        self.order.map_or(&[], |order| &order.numbers[order.places[number] as usize..])
+    }
+
+    /// Neighbouring keys that are there.
+    fn key_range<T>(&self, asking: Asking, ask: impl FnOnce(Request<'_>) -> T) -> T {
+        let (number, count) = (asking.number as usize, usize::from(asking.count));
+        let there = || self.from(number).iter().filter(|&&number| self.is_there(number)).take(count);
+        let mut keys = there().map(|&number| self.keys.get(number as usize));
+        ask(Request::Keys(KeyRange {
+            from: self.keys.get(number),
+            count,
+            found: there().count(),
+            keys: &mut keys,
+        }))
     }
 
     /// Makes `value` that of a key.

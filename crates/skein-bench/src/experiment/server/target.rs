@@ -110,7 +110,14 @@ pub fn start<'a>(
     if wanted.noop && bench.plan.wants(NOOP) {
         bench.findings.contender(NOOP, server::NOOP_ABOUT);
         let server: Box<dyn Running> = Box::new(Noop::start(SERVER_CORE)?);
-        let can = Can { values: true, ping: true, read_columns: false, write_column: false, ranges: false };
+        let can = Can {
+            values: true,
+            ping: true,
+            read_columns: false,
+            write_column: false,
+            ranges: false,
+            ordered: false,
+        };
         targets.push(Target::new(NOOP, can, server, &RESP_VALUES, table, lanes)?);
     }
     if targets.is_empty() {
@@ -176,7 +183,7 @@ impl<'a> Target<'a> {
         self.client.begin("load", LOAD_PIPELINE);
         let lanes = self.client.lanes();
         let mut load = || {
-            for number in 0..self.table.keys.len() {
+            for number in 0..self.table.loaded() {
                 let mut done = Ok(());
                 self.table.add(number, |request| done = self.client.ask(number % lanes, request));
                 done?;
@@ -187,9 +194,11 @@ impl<'a> Target<'a> {
         loaded.map_err(|error| self.server.explain(error))
     }
 
-    /// Asks all that; a key is asked for on one lane alone, so what must answer is certain.
+    /// Asks all that; a key is asked for on one lane alone, so what must answer is certain. Ranges of keys see what other lanes add, so a
+    /// loop with such ranges is on one lane.
     fn ask(&mut self, asked: &[Asking]) -> Result<()> {
-        let lanes = self.client.lanes();
+        let ranges = asked.iter().any(|asking| asking.ask == Ask::Keys);
+        let lanes = if ranges { 1 } else { self.client.lanes() };
         for (position, &asking) in asked.iter().enumerate() {
             let by_key = !self.alike && asking.ask != Ask::Ping;
             let lane = if by_key { asking.number as usize % lanes } else { position % lanes };

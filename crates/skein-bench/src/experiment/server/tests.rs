@@ -1,12 +1,14 @@
 use std::collections::BTreeMap;
 
 use super::super::{bench, named};
+use super::sorted;
 use super::table::{Order, Shape, Table};
 use crate::experiment::{Plan, Settings};
 use crate::keyset;
 use crate::result::{Cell, Line, Machine, Sink, read};
 use crate::rival::server::{COLUMNS, Columns, NOOP, Request};
 use crate::workload::requests::{Ask, Asking, MYCSB, uniform};
+use crate::workload::{Asked, Share};
 
 /// A server as it should be, which notes requests that it would have answered otherwise.
 #[derive(Default)]
@@ -20,7 +22,12 @@ impl Model {
     fn ask(&mut self, request: Request<'_>) {
         match request {
             Request::Ping => {}
-            Request::Set(key, value) => drop(self.values.insert(key.to_owned(), value.to_owned())),
+            Request::Add(key, value) => {
+                assert_eq!(self.values.insert(key.to_owned(), value.to_owned()), None);
+            }
+            Request::Set(key, value) => {
+                self.values.insert(key.to_owned(), value.to_owned()).expect("it was there");
+            }
             Request::Get(key, value) => assert_eq!(self.values[key], value),
             Request::AddRow(key, columns) => {
                 assert_eq!(self.rows.insert(key.to_owned(), *columns), None);
@@ -36,6 +43,13 @@ impl Model {
                 assert_eq!(expected.len(), range.found);
                 assert!(here.eq(expected.iter().copied()), "from {:?}", range.from);
                 self.rows_read += expected.len();
+            }
+            Request::Keys(range) => {
+                let here = self.values.range(range.from.to_owned()..).take(range.count);
+                let expected: Vec<_> = range.keys.collect();
+                assert_eq!(expected.len(), range.found);
+                assert!(here.map(|(key, _)| &key[..]).eq(expected), "from {:?}", range.from);
+                self.rows_read += range.found;
             }
         }
     }
@@ -57,6 +71,24 @@ fn what_is_expected_of_rows_is_what_a_server_has() {
     let changed = loaded.iter().filter(|(key, columns)| model.rows[*key] != **columns).count();
     assert!(changed > 100, "puts give new values: {changed} rows have some");
     assert!(model.rows_read > 3000 * 30, "ranges are long: {}", model.rows_read);
+}
+
+#[test]
+fn ranges_have_the_keys_that_were_added() {
+    let set = keyset::make("az1", 400, 400, 7).expect("a good name");
+    let all = sorted::joined(&set);
+    let order = Order::new(all.order());
+    let mut table = Table::new(&all.keys, Shape::Values(8)).ordered(&order).loading(400);
+    let mut model = Model::default();
+    (0..table.loaded()).for_each(|number| table.add(number, |request| model.ask(request)));
+    let asked = Asked::new(&set);
+    for (which, letter) in [3, 4, 0, 5].into_iter().enumerate() {
+        for asking in sorted::script(&asked, letter, 1000, Share { thread: which, of: 4 }, 7) {
+            table.request(asking, |request| model.ask(request));
+        }
+    }
+    assert!(model.values.len() > 460, "{} keys", model.values.len());
+    assert!(model.rows_read > 900 * 40, "ranges are long: {}", model.rows_read);
 }
 
 #[test]

@@ -12,11 +12,10 @@ mod targets;
 use linkme::distributed_slice;
 
 use super::grid::{self, Grid, Inserts, Point, Weigh, over_key_sets};
-use super::loops::{Loop, changes, reads, scans};
+use super::loops::{LOOKUP, Loop, changes, scans};
 use super::partakers::{OURS, Partakers, WORMHOLE};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::workload::run::Style;
-use crate::workload::{lookup, mix, scan};
+use crate::workload::{mix, scan};
 
 const SOURCE_10: &str = "Wormhole (EuroSys 2019), figure 10 and section 4.1";
 const SOURCE_11: &str = "Wormhole (EuroSys 2019), figure 11 and section 4.1";
@@ -40,12 +39,8 @@ fn operations(plan: &Plan) -> usize {
     count(plan).clamp(1_000, 2_000_000)
 }
 
-const LOOKUP: Loop = reads("lookup", Style::Independent, |asked, count, seed, share| {
-    lookup::lookups(asked, count, 1.0, seed, share)
-});
-
-const SCAN: Loop = scans("scan of 100", false, |asked, count, seed, share| {
-    // Enough that leaves put in order by their first scan do not count for much.
+/// Enough of them that leaves put in order by their first scan do not count for much.
+pub const SCAN: Loop = scans("scan of 100", false, |asked, count, seed, share| {
     scan::scans(asked, count / 5, 100, false, seed, share)
 });
 
@@ -75,14 +70,6 @@ fn over_sets(plan: &Plan, sets: &[&str], loops: &'static [Loop], takes: Partaker
     }
 }
 
-fn steps(plan: &Plan, grid: &Grid<'_>) -> usize {
-    grid.points.len() * plan.rounds * grid.takes.count()
-}
-
-fn memory(plan: &Plan, grid: &Grid<'_>) -> crate::Result<u64> {
-    grid::memory(&grid.points, grid.loops.len(), operations(plan))
-}
-
 /// Ours against the best of the others that the paper has too, in the measure.
 fn against_papers(findings: &Findings, measure: &str, least: f64) -> Judgement {
     ["btreemap", "crossbeam-skiplist", OURS]
@@ -109,8 +96,8 @@ static FIG10: Experiment = Experiment {
     title: "lookups on the paper's eight key sets",
     source: SOURCE_10,
     claim: "Wormhole does 1.3 to 4.2 times the lookups of the best of skip list, B+-tree, ART and Masstree, on every key set",
-    memory: |plan| memory(plan, &fig10(plan)),
-    steps: |plan| steps(plan, &fig10(plan)),
+    memory: |plan| fig10(plan).memory(),
+    steps: |plan| fig10(plan).steps(plan),
     run: |bench| grid::run(bench, &fig10(&bench.plan)),
     judge: |findings| against_papers(findings, "lookup", 1.3),
 };
@@ -135,8 +122,8 @@ static FIG11: Experiment = Experiment {
     title: "lookups as the optimizations are applied one after the other, and with what we add",
     source: SOURCE_11,
     claim: "each helps: tags in the table, incremental hashing (about 3 %), leaves sorted by tag, direct positions in leaves",
-    memory: |plan| memory(plan, &fig11(plan)),
-    steps: |plan| steps(plan, &fig11(plan)),
+    memory: |plan| fig11(plan).memory(),
+    steps: |plan| fig11(plan).steps(plan),
     run: |bench| grid::run(bench, &fig11(&bench.plan)),
     judge: |findings| {
         let pairs = STEPS.windows(2).map(|pair| {
@@ -158,8 +145,8 @@ static FIG13: Experiment = Experiment {
     title: "lookups beside hash tables",
     source: SOURCE_13,
     claim: "Wormhole does 31 to 67 % of the lookups of a cuckoo hash table, and close to all where keys have a kilobyte",
-    memory: |plan| memory(plan, &fig13(plan)),
-    steps: |plan| steps(plan, &fig13(plan)),
+    memory: |plan| fig13(plan).memory(),
+    steps: |plan| fig13(plan).steps(plan),
     run: |bench| grid::run(bench, &fig13(&bench.plan)),
     judge: |findings| {
         let ratios = findings.ratios("lookup", WORMHOLE, "libcuckoo");
@@ -186,8 +173,8 @@ static FIG14: Experiment = Experiment {
     title: "lookups on keys that differ everywhere (Kshort) or in their last 4 bytes alone (Klong), by length",
     source: SOURCE_14,
     claim: "long common prefixes cost Wormhole up to half its lookups at 512 bytes, and a hash table nothing",
-    memory: |plan| memory(plan, &fig14(plan)),
-    steps: |plan| steps(plan, &fig14(plan)),
+    memory: |plan| fig14(plan).memory(),
+    steps: |plan| fig14(plan).steps(plan),
     run: |bench| grid::run(bench, &fig14(&bench.plan)),
     judge: |findings| {
         let kept = |contender: &str| {
@@ -217,8 +204,8 @@ static FIG15: Experiment = Experiment {
     title: "inserts into an empty index by one thread",
     source: SOURCE_15,
     claim: "Wormhole inserts about as fast as a skip list on most key sets, and faster than B+-tree and skip list on short keys",
-    memory: |plan| memory(plan, &fig15(plan)),
-    steps: |plan| steps(plan, &fig15(plan)),
+    memory: |plan| fig15(plan).memory(),
+    steps: |plan| fig15(plan).steps(plan),
     run: |bench| grid::run(bench, &fig15(&bench.plan)),
     judge: |findings| {
         let ratios = findings.ratios("insert", WORMHOLE, "crossbeam-skiplist");
@@ -237,8 +224,8 @@ static FIG17: Experiment = Experiment {
     title: "5, 50 and 95 % inserts among lookups, on one thread",
     source: SOURCE_17,
     claim: "Wormhole is ahead of Masstree at every share of inserts, by less the more there are",
-    memory: |plan| memory(plan, &fig17(plan)),
-    steps: |plan| steps(plan, &fig17(plan)),
+    memory: |plan| fig17(plan).memory(),
+    steps: |plan| fig17(plan).steps(plan),
     run: |bench| grid::run(bench, &fig17(&bench.plan)),
     judge: |findings| {
         let measured = MIXES.map(|each| {
@@ -260,8 +247,8 @@ static FIG18: Experiment = Experiment {
     title: "scans of 100 keys",
     source: SOURCE_18,
     claim: "Wormhole scans 1.05 to 1.59 times as fast as a B+-tree, and Masstree is far behind",
-    memory: |plan| memory(plan, &fig18(plan)),
-    steps: |plan| steps(plan, &fig18(plan)),
+    memory: |plan| fig18(plan).memory(),
+    steps: |plan| fig18(plan).steps(plan),
     run: |bench| grid::run(bench, &fig18(&bench.plan)),
     judge: |findings| {
         let tree = findings.ratios("scan of 100", WORMHOLE, "btreemap");

@@ -2,81 +2,52 @@
 
 use linkme::distributed_slice;
 
+use super::super::aims::{Aims, Rate, rate};
 use super::super::grid::{self, Grid, INSERT, Inserts, Point, Weigh};
-use super::super::loops::{Loop, reads};
+use super::super::loops::{DEPENDENT, GET_MANY, LOOKUP, Loop};
 use super::super::partakers::{OURS, Partakers, WORMHOLE};
-use super::super::weigh::{BESIDE, PARTS, part_of};
 use super::super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use super::{LOOKUP, SCAN, operations};
+use super::{SCAN, operations};
 use crate::result::At;
 use crate::rival::index::{WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE};
-use crate::workload::lookup;
-use crate::workload::run::Style;
 
 const TREE: &str = "btreemap";
 
-const LOOPS: [Loop; 4] = [
-    LOOKUP,
-    reads("lookup, dependent", Style::Dependent, |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    }),
-    reads("get_many(32)", Style::Batches(32), |asked, count, seed, share| {
-        lookup::lookups(asked, count, 1.0, seed, share)
-    }),
-    SCAN,
-];
+const LOOPS: [Loop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
 
-const INDEPENDENT: &str = LOOPS[0].measure;
-const DEPENDENT: &str = LOOPS[1].measure;
-const MANY: &str = LOOPS[2].measure;
-const HUNDRED: &str = LOOPS[3].measure;
+const INDEPENDENT: &str = LOOKUP.measure;
+const ALONE: &str = DEPENDENT.measure;
+const MANY: &str = GET_MANY.measure;
+const HUNDRED: &str = SCAN.measure;
 
-/// Kinds of key sets, which differ in what is wanted.
-const KINDS: [&str; 3] = ["rand-8", "az1", "file:"];
-
-/// The kind of a key set; none of what nothing is wanted.
-fn kind(set: &str) -> Option<usize> {
-    KINDS.into_iter().position(|kind| set.starts_with(kind))
-}
-
-/// A rate of Wormhole's beside another's, or another of its own.
-struct Target {
-    measure: &'static str,
-    beside: (&'static str, &'static str),
-    /// At least so many times, by kind of key set.
-    least: [Option<f64>; 3],
-}
-
-const fn target(
-    measure: &'static str,
-    beside: (&'static str, &'static str),
-    least: [Option<f64>; 3],
-) -> Target {
-    Target { measure, beside, least }
-}
-
-const TARGETS: [Target; 7] = [
-    target(DEPENDENT, (DEPENDENT, TREE), [Some(2.0), Some(2.0), Some(1.8)]),
-    target(INDEPENDENT, (INDEPENDENT, TREE), [Some(4.0), Some(3.5), Some(2.7)]),
+const RATES: [Rate<3>; 7] = [
+    rate(ALONE, (ALONE, TREE), [Some(2.0), Some(2.0), Some(1.8)]),
+    rate(INDEPENDENT, (INDEPENDENT, TREE), [Some(4.0), Some(3.5), Some(2.7)]),
     // Keys of these sets share long prefixes with their neighbours.
-    target(INDEPENDENT, (INDEPENDENT, OURS), [None, Some(1.2), Some(1.2)]),
-    target(MANY, (DEPENDENT, WORMHOLE), [Some(3.0); 3]),
-    target(HUNDRED, (HUNDRED, OURS), [Some(0.8), Some(2.0), Some(2.0)]),
-    target(INSERT, (INSERT, TREE), [Some(1.3); 3]),
-    target(INDEPENDENT, (INDEPENDENT, WORMHOLE_FOR_ONE_THREAD), [Some(0.9); 3]),
+    rate(INDEPENDENT, (INDEPENDENT, OURS), [None, Some(1.2), Some(1.2)]),
+    rate(MANY, (ALONE, WORMHOLE), [Some(3.0); 3]),
+    rate(HUNDRED, (HUNDRED, OURS), [Some(0.8), Some(2.0), Some(2.0)]),
+    rate(INSERT, (INSERT, TREE), [Some(1.3); 3]),
+    rate(INDEPENDENT, (INDEPENDENT, WORMHOLE_FOR_ONE_THREAD), [Some(0.9); 3]),
 ];
 
-/// Bytes per key beside keys and values at most, by kind of key set.
-const BYTES: [f64; 3] = [22.0, 22.0, 26.0];
+const AIMS: Aims<3> = Aims {
+    index: WORMHOLE,
+    words: "Wormhole",
+    kinds: ["rand-8", "az1", "file:"],
+    rates: &RATES,
+    bytes: [Some(22.0), Some(22.0), Some(26.0)],
+    part: WORMHOLE_TRIE,
+};
 
 fn grid(plan: &Plan) -> Grid<'static> {
     let point = |keys: String| {
-        let large = if kind(&keys) == Some(0) { 20_000_000 } else { 10_000_000 };
+        let large = if AIMS.kind(&keys) == Some(0) { 20_000_000 } else { 10_000_000 };
         let count = plan.keys_or([300_000, 5_000_000, large, large]);
         Point { at: Some(At::name("key set", &keys)), keys, count, absent: 0 }
     };
     Grid {
-        points: plan.sets_or(&KINDS[..2]).into_iter().map(point).collect(),
+        points: plan.sets_or(&AIMS.kinds[..2]).into_iter().map(point).collect(),
         loops: &LOOPS,
         operations: operations(plan),
         inserts: Inserts::Timed,
@@ -93,53 +64,20 @@ static TARGETS_OF_WORMHOLE: Experiment = Experiment {
     title: "what is wanted of Wormhole on rand-8, az1 and files of real keys (--keys file:PATH), a verdict for each",
     source: "SkeinDB's own targets",
     claim: "on rand-8, az1 and real paths: dependent lookups at least 2, 2 and 1.8 times those of std's BTreeMap, independent ones 4, 3.5 and 2.7 times, and on the latter two 1.2 times those of our Masstree; get_many(32) 3 times the dependent lookups; scans of 100 0.8, 2 and 2 times those of our Masstree; inserts 1.3 times those of std's BTreeMap; at most 22, 22 and 26 bytes per key beside keys and values; 0.9 of the lookups of the variant for one thread",
-    memory: |plan| {
-        let grid = grid(plan);
-        grid::memory(&grid.points, LOOPS.len(), grid.operations)
-    },
-    steps: |plan| super::steps(plan, &grid(plan)),
+    memory: |plan| grid(plan).memory(),
+    steps: |plan| grid(plan).steps(plan),
     run: |bench| grid::run(bench, &grid(&bench.plan)),
     judge,
 };
 
-/// A verdict for each target and key set.
 fn judge(findings: &Findings) -> Judgement {
-    let sets: Vec<&str> = findings.labels(INDEPENDENT).into_iter().flatten().collect();
-    let targets = sets.iter().flat_map(|set| {
-        let kind = kind(set);
-        let rates = TARGETS.iter().filter_map(move |target| Some((target, target.least[kind?]?)));
-        let rates = rates.map(|(target, least)| rate(findings, set, target, least));
-        rates.chain(kind.map(|kind| bytes(findings, set, BYTES[kind])))
-    });
-    let none =
-        || Judgement::untested(format!("targets are for {}PATH, {} and {}", KINDS[2], KINDS[0], KINDS[1]));
-    targets.reduce(Judgement::beside).unwrap_or_else(none)
-}
-
-fn rate(findings: &Findings, set: &str, target: &Target, least: f64) -> Judgement {
-    let (other, contender) = target.beside;
-    let median = |measure: &str, contender: &str| findings.median(measure, contender, Some(set));
-    let ratio = median(target.measure, WORMHOLE).zip(median(other, contender)).map(|(ours, its)| ours / its);
-    let words = if other == target.measure { contender.to_owned() } else { format!("its {other}") };
-    let ratios: Vec<_> = ratio.map(|ratio| (set.to_owned(), ratio)).into_iter().collect();
-    Judgement::at_least(least, &format!("{}, Wormhole / {words}", target.measure), &ratios)
-}
-
-/// What it takes beside keys and values, with the trie's share.
-fn bytes(findings: &Findings, set: &str, most: f64) -> Judgement {
-    let Some(bytes) = findings.median(BESIDE, WORMHOLE, Some(set)) else {
-        return Judgement::untested(format!("{BESIDE}, {set}: not measured"));
-    };
-    let trie = findings.median(PARTS, WORMHOLE, Some(&part_of(set, WORMHOLE_TRIE).label));
-    let trie = trie.map_or(String::new(), |trie| format!(", {trie:.2} of them the {WORMHOLE_TRIE}"));
-    let why = format!("{BESIDE}, Wormhole, {set}: {bytes:.1} B/key{trie} (at most {most} is claimed)");
-    Judgement::of(bytes <= most, why)
+    AIMS.judge(findings, INDEPENDENT)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::findings::Place;
-    use super::super::super::weigh::per_key;
+    use super::super::super::weigh::{BESIDE, PARTS, part_of, per_key};
     use super::*;
     use crate::result::{Answer, Better};
 
@@ -148,7 +86,7 @@ mod tests {
         let mut findings = Findings::default();
         for set in sets {
             let at = At::name("key set", set);
-            for measure in [INSERT, INDEPENDENT, DEPENDENT, MANY, HUNDRED] {
+            for measure in [INSERT, INDEPENDENT, ALONE, MANY, HUNDRED] {
                 let place = Place { measure, unit: "Mops/s", better: Better::More };
                 let ours = if measure == MANY { 10.0 } else { 2.0 };
                 findings.add(place, WORMHOLE, Some(&at), ours);

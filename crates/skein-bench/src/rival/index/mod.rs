@@ -47,7 +47,10 @@ use linkme::distributed_slice;
 
 pub use absent::absent;
 pub use erased::{Running, Threads};
-pub use ours::{MASSTREE, WORMHOLE, WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE};
+pub use ours::{
+    CUCKOO_TRIE, CUCKOO_TRIE_SERIAL, CUCKOO_TRIE_TABLE, CUCKOO_TRIE_WITH_ROOM, MASSTREE, WORMHOLE,
+    WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE,
+};
 
 /// What a contender can do beside inserting and looking up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -28,10 +28,11 @@ use skein_store::IndexKind;
 use crate::{Error, Result};
 
 pub use client::Client;
-pub use dialect::{COLUMNS, Columns, Dialect, RESP_VALUES, Range, Request};
+pub use dialect::{COLUMNS, Columns, Dialect, KeyRange, RESP_VALUES, Range, Request};
 pub use noop::{ABOUT as NOOP_ABOUT, NAME as NOOP, Noop};
 pub use ours::NAME as OURS;
 pub use process::{Process, free_address, version};
+pub use redis::SORTED_SET;
 
 /// What can be asked of a server.
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
@@ -45,8 +46,10 @@ pub struct Can {
     pub read_columns: bool,
     /// One column of a row, set.
     pub write_column: bool,
-    /// Neighbouring keys.
+    /// One column of neighbouring keys.
     pub ranges: bool,
+    /// Keys in their order: added, read, and ranges of them.
+    pub ordered: bool,
 }
 
 /// How a server is started.

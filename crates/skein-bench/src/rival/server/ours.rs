@@ -50,7 +50,14 @@ const fn ours(name: &'static str, rank: u32, options: fn(&Start<'_>) -> Vec<Stri
         },
         rows: "rows by HSET, HGETALL, SK.RANGE",
         dialect: &RESP_HASHES,
-        can: Can { values: true, ping: true, read_columns: true, write_column: true, ranges: true },
+        can: Can {
+            values: true,
+            ping: true,
+            read_columns: true,
+            write_column: true,
+            ranges: true,
+            ordered: true,
+        },
         takes_key: any_key,
     }
 }

@@ -2,8 +2,11 @@
 
 use linkme::distributed_slice;
 
-use super::dialect::{RESP_HASHES, RESP_VALUES};
+use super::dialect::{RESP_HASHES, RESP_SORTED, RESP_VALUES};
 use super::{Can, Entry, Part, SERVERS, Start, any_key, on_path};
+
+/// The name in reports of a sorted set.
+pub const SORTED_SET: &str = "redis-sorted-set";
 
 const MISSING: &str = "redis-server is not installed; Debian's package redis-server has it";
 
@@ -19,7 +22,14 @@ static REDIS: Entry = Entry {
     place,
     rows: "rows as strings by SETRANGE and GET, as in the paper",
     dialect: &RESP_VALUES,
-    can: Can { values: true, ping: true, read_columns: true, write_column: true, ranges: false },
+    can: Can {
+        values: true,
+        ping: true,
+        read_columns: true,
+        write_column: true,
+        ranges: false,
+        ordered: false,
+    },
     takes_key: any_key,
 };
 
@@ -36,7 +46,38 @@ static REDIS_HASH: Entry = Entry {
     place,
     rows: "rows by HSET and HGETALL",
     dialect: &RESP_HASHES,
-    can: Can { values: false, ping: false, read_columns: true, write_column: true, ranges: false },
+    can: Can {
+        values: false,
+        ping: false,
+        read_columns: true,
+        write_column: true,
+        ranges: false,
+        ordered: false,
+    },
+    takes_key: any_key,
+};
+
+/// All keys in one sorted set.
+#[distributed_slice(SERVERS)]
+static REDIS_ZSET: Entry = Entry {
+    name: SORTED_SET,
+    rank: 12,
+    part: Part::Always,
+    index: None,
+    program: || on_path("redis-server"),
+    missing: MISSING,
+    options,
+    place,
+    rows: "keys as members of one sorted set, all of score 0: ZADD, ZSCORE, ZRANGEBYLEX",
+    dialect: &RESP_SORTED,
+    can: Can {
+        values: false,
+        ping: false,
+        read_columns: false,
+        write_column: false,
+        ranges: false,
+        ordered: true,
+    },
     takes_key: any_key,
 };
 

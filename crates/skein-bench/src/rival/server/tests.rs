@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
-use super::dialect::{MEMCACHED, RESP_HASHES, RESP_VALUES, Range};
+use super::dialect::{KeyRange, MEMCACHED, RESP_HASHES, RESP_SORTED, RESP_VALUES, Range};
 use super::*;
 use crate::rival::index;
 
@@ -123,6 +123,27 @@ fn requests_are_what_the_servers_understand() {
 }
 
 #[test]
+fn keys_in_order_are_asked_for_in_two_ways() {
+    let range = |dialect: &dyn Dialect| {
+        let two = [b"k", b"l"];
+        let mut keys = two.iter().map(|key| &key[..]);
+        said(dialect, Request::Keys(KeyRange { from: b"k", count: 5, found: 2, keys: &mut keys }))
+    };
+    let keys = r"*2\r\n$1\r\nk\r\n$1\r\nl\r\n".to_owned();
+    let ours = r"*6\r\n$8\r\nSK.RANGE\r\n$2\r\n[k\r\n$1\r\n+\r\n$5\r\nLIMIT\r\n$1\r\n5\r\n$8\r\nNOVALUES\r\n";
+    assert_eq!(range(&RESP_HASHES), (ours.to_owned(), keys.clone()));
+    let theirs = r"*7\r\n$11\r\nZRANGEBYLEX\r\n$1\r\ns\r\n$2\r\n[k\r\n$1\r\n+\r\n$5\r\nLIMIT\r\n$1\r\n0\r\n$1\r\n5\r\n";
+    assert_eq!(range(&RESP_SORTED), (theirs.to_owned(), keys));
+    let zadd = r"*4\r\n$4\r\nZADD\r\n$1\r\ns\r\n$1\r\n0\r\n$1\r\nk\r\n";
+    assert_eq!(said(&RESP_SORTED, Request::Add(b"k", b"v")), (zadd.to_owned(), r":1\r\n".to_owned()));
+    assert_eq!(said(&RESP_SORTED, Request::Set(b"k", b"v")), (zadd.to_owned(), r":0\r\n".to_owned()));
+    let zscore = r"*3\r\n$6\r\nZSCORE\r\n$1\r\ns\r\n$1\r\nk\r\n";
+    assert_eq!(said(&RESP_SORTED, Request::Get(b"k", b"v")), (zscore.to_owned(), r"$1\r\n0\r\n".to_owned()));
+    let set = said(&RESP_HASHES, Request::Set(b"k", b"v"));
+    assert_eq!(said(&RESP_HASHES, Request::Add(b"k", b"v")), set);
+}
+
+#[test]
 fn what_is_not_installed_is_found_out_and_named() {
     assert_eq!(on_path("a-server-that-nobody-has"), None);
     assert!(on_path("sh").is_some());
@@ -167,7 +188,14 @@ fn a_server_that_does_not_start_says_why() {
         place: |_| Vec::new(),
         rows: "",
         dialect: &RESP_VALUES,
-        can: Can { values: true, ping: true, read_columns: false, write_column: false, ranges: false },
+        can: Can {
+            values: true,
+            ping: true,
+            read_columns: false,
+            write_column: false,
+            ranges: false,
+            ordered: false,
+        },
         takes_key: any_key,
     };
     let folder = tempfile::tempdir().expect("a temporary folder");

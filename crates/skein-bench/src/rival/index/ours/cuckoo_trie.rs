@@ -12,27 +12,51 @@ use crate::rival::index::{ENTRIES, Entry};
 /// Its name in reports.
 pub const NAME: &str = "skein-cuckoo-trie";
 
-#[distributed_slice(ENTRIES)]
-static WHOLE: Entry = Entry::shared::<Ours<CuckooTrieOf<DEFAULT>>>(3);
+/// The variant that asks for no bucket ahead.
+pub const SERIAL: &str = "cuckoo trie - prefetch";
+
+/// The index with a table that is made for twice the keys that come at first, and so does not grow until there are more.
+pub const ROOM: &str = "cuckoo trie + room";
+
+/// The part of its memory that is not keys and values.
+pub const TABLE: &str = "table";
 
 #[distributed_slice(ENTRIES)]
-static SERIAL: Entry =
-    Entry::shared::<Ours<CuckooTrieOf<{ DEFAULT | WITHOUT_PREFETCH }>>>(310).as_step_of(NAME);
+static WHOLE: Entry = Entry::shared::<Ours<CuckooTrieOf<DEFAULT, false>>>(3);
 
-struct CuckooTrieOf<const V: usize>;
+#[distributed_slice(ENTRIES)]
+static NO_PREFETCH: Entry =
+    Entry::shared::<Ours<CuckooTrieOf<{ DEFAULT | WITHOUT_PREFETCH }, false>>>(310).as_step_of(NAME);
 
-impl<const V: usize> Named for CuckooTrieOf<V> {
+#[distributed_slice(ENTRIES)]
+static WITH_ROOM: Entry = Entry::shared::<Ours<CuckooTrieOf<DEFAULT, true>>>(311).as_step_of(NAME);
+
+struct CuckooTrieOf<const V: usize, const R: bool>;
+
+impl<const V: usize, const R: bool> Named for CuckooTrieOf<V, R> {
     type Index = CuckooTrie<Inline<u64>, V>;
-    const NAME: &'static str = if V & WITHOUT_PREFETCH == 0 { NAME } else { "cuckoo trie - prefetch" };
+    const NAME: &'static str = match (V & WITHOUT_PREFETCH == 0, R) {
+        (true, false) => NAME,
+        (true, true) => ROOM,
+        (false, _) => SERIAL,
+    };
     const ABOUT: &'static str = "CuckooTrie<Inline<u64>>, as it comes but for what its name says";
 
     fn empty() -> Self::Index {
         CuckooTrie::with_variant(Arc::new(Collector::new()))
     }
 
+    fn expecting(expected: usize) -> Self::Index {
+        let index = Self::empty();
+        if R {
+            index.reserve(2 * expected).expect("the bench's tables are far from the greatest");
+        }
+        index
+    }
+
     fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
         index.check()?;
         let memory = index.memory();
-        Ok(vec![("table", memory.nodes), ("keys", memory.keys)])
+        Ok(vec![(TABLE, memory.nodes), ("keys", memory.keys)])
     }
 }

@@ -11,6 +11,10 @@ use skein_index::{Cursor, Inline, LocalGuard, MemoryUsage, OrderedIndex};
 
 use super::{Can, Contender};
 
+pub use cuckoo_trie::{
+    NAME as CUCKOO_TRIE, ROOM as CUCKOO_TRIE_WITH_ROOM, SERIAL as CUCKOO_TRIE_SERIAL,
+    TABLE as CUCKOO_TRIE_TABLE,
+};
 pub use masstree::NAME as MASSTREE;
 pub use wormhole::{FOR_ONE_THREAD as WORMHOLE_FOR_ONE_THREAD, NAME as WORMHOLE, TRIE as WORMHOLE_TRIE};
 
@@ -21,6 +25,11 @@ trait Named: 'static {
     const ABOUT: &'static str;
 
     fn empty() -> Self::Index;
+
+    /// One that `expected` keys are going to come to at first.
+    fn expecting(_expected: usize) -> Self::Index {
+        Self::empty()
+    }
 
     /// What it holds, by part. One that says more than its contract asks for may verify itself meanwhile.
     fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
@@ -38,8 +47,8 @@ impl<N: Named> Contender for Ours<N> {
     const KEY_BYTES: (usize, usize) = (0, skein_index::index::MAX_KEY_LEN);
     type Pin<'a> = LocalGuard<'a>;
 
-    fn new(_expected: usize) -> Self {
-        Self(N::empty())
+    fn new(expected: usize) -> Self {
+        Self(N::expecting(expected))
     }
 
     fn pin(&self) -> Self::Pin<'_> {

@@ -15,9 +15,9 @@ impl Dialect for Memcached {
         match request {
             Request::Get(key, value) => get(key, value, out, expected),
             Request::GetRow(key, columns) => get(key, columns.as_flattened(), out, expected),
-            Request::Set(key, value) => set(key, value, out, expected),
+            Request::Add(key, value) | Request::Set(key, value) => set(key, value, out, expected),
             Request::AddRow(key, columns) => set(key, columns.as_flattened(), out, expected),
-            Request::Ping | Request::SetColumn(..) | Request::Range(_) => {
+            Request::Ping | Request::SetColumn(..) | Request::Range(_) | Request::Keys(_) => {
                 unreachable!("memcached cannot do this, says its entry")
             }
         }

@@ -2,9 +2,11 @@
 
 mod memcached;
 mod resp;
+mod sorted;
 
 pub use memcached::MEMCACHED;
 pub use resp::{HASHES as RESP_HASHES, VALUES as RESP_VALUES};
+pub use sorted::SORTED as RESP_SORTED;
 
 /// Columns of a row.
 pub const COLUMNS: usize = 10;
@@ -21,7 +23,9 @@ pub enum Request<'a> {
     Ping,
     /// A key's value, which is this.
     Get(&'a [u8], &'a [u8]),
-    /// A key gets a value.
+    /// A new key, with its value.
+    Add(&'a [u8], &'a [u8]),
+    /// A key that is there gets a value.
     Set(&'a [u8], &'a [u8]),
     /// A new row.
     AddRow(&'a [u8], &'a Columns),
@@ -31,6 +35,20 @@ pub enum Request<'a> {
     SetColumn(&'a [u8], usize, &'a [u8; COLUMN_BYTES]),
     /// One column of neighbouring rows.
     Range(Range<'a>),
+    /// Neighbouring keys.
+    Keys(KeyRange<'a>),
+}
+
+/// Neighbouring keys.
+pub struct KeyRange<'a> {
+    /// The first key, which is there.
+    pub from: &'a [u8],
+    /// How many.
+    pub count: usize,
+    /// How many there are.
+    pub found: usize,
+    /// Those.
+    pub keys: &'a mut dyn Iterator<Item = &'a [u8]>,
 }
 
 /// Neighbouring rows.

@@ -1,6 +1,6 @@
 //! RESP2, as Redis and SkeinDB speak it.
 
-use super::{COLUMN_BYTES, COLUMNS, Dialect, Range, Request, push};
+use super::{COLUMN_BYTES, COLUMNS, Dialect, KeyRange, Range, Request, push};
 
 /// Rows as hashes, with columns named by their numbers.
 pub static HASHES: Resp = Resp { rows: Rows::Hashes };
@@ -24,7 +24,7 @@ enum Rows {
 }
 
 /// A bulk string.
-fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
     match bytes.len() {
         // The client's own time counts, and short words are the most common.
         len @ 0..10 => out.extend_from_slice(&[b'$', b'0' + len as u8, b'\r', b'\n']),
@@ -35,7 +35,7 @@ fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// A command with its arguments.
-fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
+pub(super) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
     push(out, format_args!("*{}\r\n", words.len()));
     for word in words {
         bulk(out, word);
@@ -53,7 +53,7 @@ impl Dialect for Resp {
                 command(out, &[b"GET", key]);
                 bulk(expected, value);
             }
-            (Request::Set(key, value), _) => {
+            (Request::Add(key, value) | Request::Set(key, value), _) => {
                 command(out, &[b"SET", key, value]);
                 expected.extend_from_slice(b"+OK\r\n");
             }
@@ -89,8 +89,24 @@ impl Dialect for Resp {
                 expected.extend_from_slice(b":0\r\n");
             }
             (Request::Range(range), _) => ask_range(range, out, expected),
+            (Request::Keys(mut range), _) => {
+                let (from, count) = bounds(&range);
+                command(out, &[b"SK.RANGE", &from, b"+", b"LIMIT", count.as_bytes(), b"NOVALUES"]);
+                expect_keys(&mut range, expected);
+            }
         }
     }
+}
+
+/// Where a range of keys begins, as ZRANGEBYLEX has it, and how many it has at most.
+pub(super) fn bounds(range: &KeyRange<'_>) -> (Vec<u8>, String) {
+    ([b"[", range.from].concat(), range.count.to_string())
+}
+
+/// An array of the keys of a range.
+pub(super) fn expect_keys(range: &mut KeyRange<'_>, expected: &mut Vec<u8>) {
+    push(expected, format_args!("*{}\r\n", range.found));
+    range.keys.for_each(|key| bulk(expected, key));
 }
 
 /// A range of SkeinDB's.

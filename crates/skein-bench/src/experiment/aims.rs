@@ -1,0 +1,78 @@
+//! What this project wants of an index of its own, on kinds of key sets: rates beside others' or its own, and bytes per key; a verdict for
+//! each aim and key set.
+
+use super::findings::{Findings, Judgement};
+use super::weigh::{BESIDE, PARTS, part_of};
+
+/// A rate beside another's, or another of the same index, by kind of key set.
+#[derive(Debug)]
+pub struct Rate<const KINDS: usize> {
+    measure: &'static str,
+    beside: (&'static str, &'static str),
+    least: [Option<f64>; KINDS],
+}
+
+/// The rate of a measure is at least so many times that of another measure or contender, by kind of key set.
+pub const fn rate<const KINDS: usize>(
+    measure: &'static str,
+    beside: (&'static str, &'static str),
+    least: [Option<f64>; KINDS],
+) -> Rate<KINDS> {
+    Rate { measure, beside, least }
+}
+
+/// What is wanted of one index.
+#[derive(Debug)]
+pub struct Aims<const KINDS: usize> {
+    /// Its name in reports.
+    pub index: &'static str,
+    /// Its name in words.
+    pub words: &'static str,
+    /// How the names of key sets begin, by kind.
+    pub kinds: [&'static str; KINDS],
+    /// Rates.
+    pub rates: &'static [Rate<KINDS>],
+    /// Bytes per key beside keys and values at most.
+    pub bytes: [Option<f64>; KINDS],
+    /// The part of these whose share is printed.
+    pub part: &'static str,
+}
+
+impl<const KINDS: usize> Aims<KINDS> {
+    /// The kind of a key set; none of what nothing is wanted.
+    pub fn kind(&self, set: &str) -> Option<usize> {
+        self.kinds.iter().position(|kind| set.starts_with(kind))
+    }
+
+    /// A verdict for each aim and key set; key sets are those of a measure.
+    pub fn judge(&self, findings: &Findings, measure: &str) -> Judgement {
+        let sets: Vec<&str> = findings.labels(measure).into_iter().flatten().collect();
+        let judged = sets.iter().filter_map(|set| Some((set, self.kind(set)?))).flat_map(|(set, kind)| {
+            let rates = self.rates.iter().filter_map(move |rate| Some((rate, rate.least[kind]?)));
+            let rates = rates.map(|(rate, least)| self.judge_rate(findings, set, rate, least));
+            rates.chain(self.bytes[kind].map(|most| self.judge_bytes(findings, set, most)))
+        });
+        Judgement::each_of(judged, &format!("aims are for key sets called {}", self.kinds.join(", ")))
+    }
+
+    fn judge_rate(&self, findings: &Findings, set: &str, rate: &Rate<KINDS>, least: f64) -> Judgement {
+        let (other, contender) = rate.beside;
+        let median = |measure: &str, contender: &str| findings.median(measure, contender, Some(set));
+        let ratio = median(rate.measure, self.index).zip(median(other, contender));
+        let ratios: Vec<_> = ratio.map(|(ours, its)| (set.to_owned(), ours / its)).into_iter().collect();
+        let words = if other == rate.measure { contender.to_owned() } else { format!("its {other}") };
+        Judgement::at_least(least, &format!("{}, {} / {words}", rate.measure, self.words), &ratios)
+    }
+
+    /// What it takes beside keys and values, with the share of one part.
+    fn judge_bytes(&self, findings: &Findings, set: &str, most: f64) -> Judgement {
+        let (words, name) = (self.words, self.part);
+        let Some(bytes) = findings.median(BESIDE, self.index, Some(set)) else {
+            return Judgement::untested(format!("{BESIDE}, {words}, {set}: not measured"));
+        };
+        let part = findings.median(PARTS, self.index, Some(&part_of(set, name).label));
+        let part = part.map_or(String::new(), |part| format!(", {part:.2} of them the {name}"));
+        let why = format!("{BESIDE}, {words}, {set}: {bytes:.1} B/key{part} (at most {most} is claimed)");
+        Judgement::of(bytes <= most, why)
+    }
+}

@@ -1,0 +1,72 @@
+//! What asking for buckets ahead is worth; and note 10 of the paper, on its trie without a list of leaves, which ours never had.
+
+use linkme::distributed_slice;
+
+use super::super::grid::{self, Grid, INSERT};
+use super::super::loops::{DEPENDENT, GET_MANY, LOOKUP, Loop};
+use super::super::partakers::{CUCKOO, OURS, Partakers};
+use super::super::wormhole::SCAN;
+use super::super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::{ART, SETS, ratios};
+use crate::rival::index::{CUCKOO_TRIE_SERIAL as SERIAL, CUCKOO_TRIE_WITH_ROOM as ROOM};
+
+const LOOPS: [Loop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
+
+fn grid(plan: &Plan) -> Grid<'static> {
+    super::over_sets(plan, &SETS, &LOOPS, Partakers::Named(&[CUCKOO, SERIAL, ROOM, ART, OURS]))
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static ABLATION: Experiment = Experiment {
+    name: "cuckoo-ablation",
+    rank: 254,
+    title: "with and without asking for buckets ahead, and inserts without a list of leaves beside a radix tree",
+    source: "Cuckoo Trie (SOSP 2021), figure 1, section 4.1 and note 10",
+    claim: "reading the nodes along a key at once is what makes the Cuckoo Trie fast; without the list of leaves its inserts come within 5 % of ARTOLC's on rand-8, rand-16 and osm (ours has no such list)",
+    memory: |plan| grid(plan).memory(),
+    steps: |plan| grid(plan).steps(plan),
+    run: |bench| grid::run(bench, &grid(&bench.plan)),
+    judge,
+};
+
+fn judge(findings: &Findings) -> Judgement {
+    let ahead = ratios(findings, &[LOOKUP.measure, DEPENDENT.measure], SERIAL, |_| true);
+    let inserts = ratios(findings, &[INSERT], ART, |set| ["rand-8", "rand-16", "osm"].contains(&set));
+    Judgement::at_least(1.0, "with / without prefetching", &ahead).beside(Judgement::at_least(
+        0.95,
+        &format!("note 10, Cuckoo Trie / {ART}"),
+        &inserts,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::findings::Place;
+    use super::*;
+    use crate::result::{Answer, At, Better};
+
+    #[test]
+    fn prefetching_and_note_10_have_a_verdict_each() {
+        let mut findings = Findings::default();
+        let place = |measure| Place { measure, unit: "Mops/s", better: Better::More };
+        for set in ["rand-8", "reddit"] {
+            let at = At::name("key set", set);
+            for (measure, ours, theirs) in [(LOOKUP.measure, 2.0, 1.0), (DEPENDENT.measure, 1.5, 1.0)] {
+                findings.add(place(measure), CUCKOO, Some(&at), ours);
+                findings.add(place(measure), SERIAL, Some(&at), theirs);
+            }
+            let art = if set == "rand-8" { 1.0 } else { 9.0 };
+            findings.add(place(INSERT), CUCKOO, Some(&at), 0.97);
+            findings.add(place(INSERT), ART, Some(&at), art);
+        }
+        let judged = judge(&findings).each();
+        assert!(judged.iter().all(|judged| judged.answer == Answer::Holds), "{judged:?}");
+        let at = At::name("key set", "osm");
+        for (name, rate) in [(CUCKOO, 0.9), (SERIAL, 1.0), (ART, 1.0)] {
+            findings.add(place(LOOKUP.measure), name, Some(&at), rate);
+            findings.add(place(INSERT), name, Some(&at), rate);
+        }
+        let judged = judge(&findings).each();
+        assert!(judged.iter().all(|judged| judged.answer == Answer::DoesNotHold), "{judged:?}");
+    }
+}

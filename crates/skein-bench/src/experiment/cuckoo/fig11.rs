@@ -1,0 +1,101 @@
+//! Figure 11: bytes per key beside keys and values; and, for the paper's bar of a table that is resized, the mean and the most over one doubling.
+
+use linkme::distributed_slice;
+
+use super::super::findings::Place;
+use super::super::grid::{self, Point, over_key_sets};
+use super::super::memory::{least_mean_most, over_doubling};
+use super::super::partakers::{CUCKOO, Partakers, WORMHOLE};
+use super::super::weigh::{BESIDE, per_key};
+use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::{ART, SETS, TREE, count};
+use crate::Result;
+use crate::result::At;
+
+const MEAN: Place<'_> = per_key("memory beside keys and values, mean over a doubling");
+/// The measure that `cuckoo-targets` has too.
+pub const MOST: Place<'_> = per_key("memory beside keys and values, most over a doubling");
+/// By how much the paper's has more than the leanest trees at most.
+const ABOVE_TREES: f64 = 2.56;
+
+fn points(plan: &Plan) -> Vec<Point> {
+    over_key_sets(plan.sets_or(&SETS), count(plan), 0)
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG11: Experiment = Experiment {
+    name: "cuckoo-fig11",
+    rank: 251,
+    title: "bytes per key beside keys and values; and their mean and most while an index grows to twice its size",
+    source: "Cuckoo Trie (SOSP 2021), figure 11 and section 6.5",
+    claim: "the Cuckoo Trie takes less than ARTOLC and Wormhole, by up to 28 %, and more than HOT and a B-tree, by up to 156 %; with resizing (the mean) it is comparable to ARTOLC and Wormhole on most key sets",
+    // In pieces the keys are there once more.
+    memory: |plan| Ok(2 * grid::memory(&points(plan), 0, 0)?),
+    steps: |plan| points(plan).len() * Partakers::Ordered.count(),
+    run,
+    judge,
+};
+
+fn run(bench: &mut Bench) -> Result<()> {
+    for point in points(&bench.plan) {
+        let (set, entries) = grid::admit(bench, &point, Partakers::Ordered)?;
+        for entry in entries {
+            bench.step(&format!("{}: {}", set.name, entry.name));
+            let sizes = over_doubling(&set.keys, entry);
+            let [_, mean, most] = least_mean_most(&sizes, |held| held.beside);
+            let all = sizes.last().map_or(mean, |held| held.beside);
+            for (place, bytes) in [(per_key(BESIDE), all), (MEAN, mean), (MOST, most)] {
+                bench.add(place, entry.name, point.at.as_ref(), bytes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let less = [ART, WORMHOLE].into_iter().map(|other| {
+        let what = format!("{BESIDE}, Cuckoo Trie / {other}");
+        (other, Judgement::at_most(1.0, &what, &findings.ratios(BESIDE, CUCKOO, other)))
+    });
+    let measured = |other: &str| !findings.ratios(BESIDE, CUCKOO, other).is_empty();
+    let less = less.filter(|(other, _)| measured(other)).map(|(_, judged)| judged);
+    let trees = findings.ratios(BESIDE, CUCKOO, TREE);
+    let trees = Judgement::at_most(ABOVE_TREES, &format!("{BESIDE}, Cuckoo Trie / {TREE}"), &trees);
+    less.chain([trees]).reduce(Judgement::beside).unwrap_or_else(|| Judgement::untested("not measured"))
+}
+
+/// The most that an index holds over a doubling to these keys, for a point.
+///
+/// # Errors
+/// If the figure is none.
+pub fn add_most(
+    bench: &mut Bench,
+    at: Option<&At>,
+    keys: &crate::keyset::Keys,
+    entry: &crate::rival::index::Entry,
+) -> Result<()> {
+    let [_, _, most] = least_mean_most(&over_doubling(keys, entry), |held| held.beside);
+    bench.add(MOST, entry.name, at, most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer;
+
+    #[test]
+    fn it_is_between_trees_of_bytes_and_trees_of_keys() {
+        let mut findings = Findings::default();
+        for (set, [ours, art, tree]) in [("rand-8", [25.0, 30.0, 20.0]), ("osm", [31.0, 30.0, 10.0])] {
+            let at = At::name("key set", set);
+            for (name, bytes) in [(CUCKOO, ours), (ART, art), (TREE, tree)] {
+                findings.add(per_key(BESIDE), name, Some(&at), bytes);
+            }
+            let judged = judge(&findings).each();
+            assert_eq!(judged.len(), 2, "there is no Wormhole: {judged:?}");
+            let answer = if set == "rand-8" { Answer::Holds } else { Answer::DoesNotHold };
+            assert!(judged.iter().all(|judged| judged.answer == answer), "{judged:?}");
+        }
+        assert_eq!(judge(&Findings::default()).answer, Answer::CannotBeTested);
+    }
+}

@@ -1,0 +1,118 @@
+//! Figure 2: where the time of a lookup goes.
+//!
+//! The paper splits a lookup's cycles, by the processor's counters, into those in which something is executed and those that wait for
+//! memory. Virtual machines mostly have no such counters, so here the same lookups run once more on a few keys of the same index, whose lines
+//! stay in the caches: what that takes is execution, and the rest is waiting. It is a little less than that: branches that are guessed
+//! rightly for a few keys are not so for all.
+
+use linkme::distributed_slice;
+
+use super::super::findings::Place;
+use super::super::grid::{self, Grid, Inserts, Point, Weigh, over_key_sets};
+use super::super::loops::{DEPENDENT, Loop, Prepared, reads};
+use super::super::memory_read::{self, times};
+use super::super::partakers::{CUCKOO, Partakers};
+use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::RIVALS;
+use crate::Result;
+use crate::keyset::KeySet;
+use crate::result::Better;
+use crate::workload::lookup;
+use crate::workload::run::Style;
+
+/// So few keys that what lookups of them read fits in the first caches.
+const FEW: usize = 32;
+
+const CACHED: Loop = reads("lookup, dependent, of 32 keys", Style::Dependent, |asked, count, seed, share| {
+    lookup::of_few(asked, count, FEW, seed, share)
+});
+
+const LOOPS: [Loop; 2] = [DEPENDENT, CACHED];
+
+const TIME: Place<'_> = Place { measure: "time of a lookup", unit: "ns", better: Better::Less };
+const EXECUTING: Place<'_> =
+    Place { measure: "time of a lookup, all in the caches", unit: "ns", better: Better::Less };
+const WAITING: Place<'_> =
+    Place { measure: "time of a lookup, waiting for memory", unit: "ns", better: Better::Less };
+const IN_READS: Place<'_> =
+    Place { measure: "waiting for memory, in reads of memory", unit: "reads", better: Better::Less };
+
+fn count(plan: &Plan) -> usize {
+    plan.keys_or([1_000_000, 10_000_000, 20_000_000, 200_000_000])
+}
+
+fn grid(plan: &Plan) -> Grid<'static> {
+    Grid {
+        points: over_key_sets(plan.sets_or(&["rand-8"]), count(plan), 0),
+        loops: &LOOPS,
+        operations: count(plan).clamp(1_000, 2_000_000),
+        inserts: Inserts::Untimed,
+        memory: Weigh::No,
+        takes: Partakers::Ordered,
+        beside: Some(split),
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG2: Experiment = Experiment {
+    name: "cuckoo-fig2",
+    rank: 242,
+    title: "where the time of a lookup goes: executing, or waiting for memory; beside one read of memory",
+    source: "Cuckoo Trie (SOSP 2021), figure 2 and section 3.2",
+    claim: "a whole lookup in the Cuckoo Trie takes less time than one in any other index waits for memory, although it reads more lines. Here: waiting is what a lookup takes longer than one whose lines are in the caches",
+    memory: |plan| Ok(grid(plan).memory()? + memory_read::memory(count(plan))),
+    steps: |plan| grid(plan).steps(plan),
+    run: |bench| grid::run(bench, &grid(&bench.plan)),
+    judge,
+};
+
+/// Splits the times of a round.
+fn split(bench: &mut Bench, point: &Point, _set: &KeySet, _prepared: &[Prepared]) -> Result<()> {
+    let read = memory_read::measure(bench, point)?;
+    let cached = times(bench, CACHED.measure, point);
+    for ((name, all), (_, executing)) in times(bench, DEPENDENT.measure, point).into_iter().zip(cached) {
+        let waiting = (all - executing).max(0.0);
+        let split = [(TIME, all), (EXECUTING, executing), (WAITING, waiting), (IN_READS, waiting / read)];
+        for (place, figure) in split {
+            bench.add(place, &name, point.at.as_ref(), figure)?;
+        }
+    }
+    Ok(())
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let judged = RIVALS.iter().filter_map(|rival| {
+        let at = |label: Option<&str>| {
+            let waits = findings.median(WAITING.measure, rival, label)?;
+            let whole = findings.median(TIME.measure, CUCKOO, label)?;
+            Some((label.unwrap_or_default().to_owned(), waits / whole))
+        };
+        let ratios: Vec<_> = findings.labels(TIME.measure).into_iter().filter_map(at).collect();
+        let what = format!("{rival} waits / a whole lookup in the Cuckoo Trie");
+        (!ratios.is_empty()).then(|| Judgement::at_least(1.0, &what, &ratios))
+    });
+    Judgement::each_of(judged, "the others were not measured")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::partakers::{OURS, WORMHOLE};
+    use super::*;
+    use crate::result::{Answer, At};
+
+    #[test]
+    fn a_lookup_is_beside_what_others_wait() {
+        let mut findings = Findings::default();
+        assert_eq!(judge(&findings).answer, Answer::CannotBeTested);
+        let at = At::name("key set", "rand-8");
+        findings.add(TIME, CUCKOO, Some(&at), 300.0);
+        for (rival, waits) in [(WORMHOLE, 400.0), (OURS, 299.0)] {
+            findings.add(TIME, rival, Some(&at), 2.0 * waits);
+            findings.add(WAITING, rival, Some(&at), waits);
+        }
+        let judged = judge(&findings).each();
+        let answers: Vec<_> = judged.iter().map(|judged| judged.answer).collect();
+        assert_eq!(answers, [Answer::Holds, Answer::DoesNotHold], "{judged:?}");
+        assert!(judged[0].why.contains("rand-8: 1.33"), "{judged:?}");
+    }
+}

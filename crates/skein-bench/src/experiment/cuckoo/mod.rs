@@ -1,0 +1,200 @@
+//! The Cuckoo Trie's figures 2 and 6 to 12 (SOSP 2021); figure 13 is a server's (`server/sorted.rs`).
+//!
+//! | file | experiment | what |
+//! | --- | --- | --- |
+//! | `fig2.rs` | `cuckoo-fig2` | where the time of a lookup goes |
+//! | `fig6.rs` | `cuckoo-fig6` | threads, and processes beside them |
+//! | here | `cuckoo-fig7`, `-fig8`, `-fig10` | YCSB, on one thread and on all cores |
+//! | `fig9.rs` | `cuckoo-fig9` | sizes |
+//! | `fig11.rs` | `cuckoo-fig11` | memory |
+//! | `fig12.rs` | `cuckoo-fig12` | indexes made for keys of 8 bytes |
+//! | `ablation.rs` | `cuckoo-ablation` | without prefetching; note 10 |
+//! | `resize.rs` | `cuckoo-resize` | growth under load |
+//! | `targets.rs` | `cuckoo-targets` | what this project wants of it |
+
+mod ablation;
+mod fig11;
+mod fig12;
+mod fig2;
+mod fig6;
+mod fig9;
+mod resize;
+mod targets;
+
+use linkme::distributed_slice;
+
+use super::grid::{self, Grid, Inserts, Weigh, over_key_sets};
+use super::loops::{Counts, Loop, letter};
+use super::partakers::{CUCKOO, OURS, Partakers, WORMHOLE};
+use super::scaling::cores;
+use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::Result;
+
+/// The paper's key sets (its table 1), models where they are not ours to ship.
+pub const SETS: [&str; 5] = ["rand-8", "rand-16", "osm", HARD, "reddit"];
+/// That of them which the paper calls its worst case: keys with long common prefixes.
+pub const HARD: &str = "az1";
+
+/// The paper's ART with optimistic locks, as a crate; it takes keys of 8 bytes alone.
+const ART: &str = "congee";
+/// The paper's B-tree; here std's.
+const TREE: &str = "btreemap";
+/// Whom the paper compares with, of those that there are, and our Masstree.
+const RIVALS: [&str; 4] = [WORMHOLE, ART, TREE, OURS];
+
+/// The paper has from 71 to 200 million keys.
+fn count(plan: &Plan) -> usize {
+    plan.keys_or([300_000, 5_000_000, 10_000_000, 70_000_000])
+}
+
+fn operations(plan: &Plan) -> usize {
+    count(plan).clamp(1_000, 2_000_000)
+}
+
+/// A grid over the key sets on one thread.
+fn over_sets(plan: &Plan, sets: &[&str], loops: &'static [Loop], takes: Partakers) -> Grid<'static> {
+    let absent = if loops.iter().any(|each| each.changes) { count(plan) / 4 } else { 0 };
+    Grid {
+        points: over_key_sets(plan.sets_or(sets), count(plan), absent),
+        loops,
+        operations: operations(plan),
+        inserts: Inserts::Timed,
+        memory: Weigh::No,
+        takes,
+        beside: None,
+    }
+}
+
+/// The Cuckoo Trie beside another in some measures, on those key sets that `of` admits; each ratio with its measure's name.
+fn ratios(findings: &Findings, measures: &[&str], other: &str, of: fn(&str) -> bool) -> Vec<(String, f64)> {
+    let of_one = |measure: &&str| {
+        let found = findings.ratios(measure, CUCKOO, other).into_iter().filter(|(set, _)| of(set));
+        found.map(|(set, ratio)| (format!("{measure} on {set}"), ratio)).collect::<Vec<_>>()
+    };
+    measures.iter().flat_map(of_one).collect()
+}
+
+/// Whether it does at least as much as each of the others, a verdict for each that was measured.
+fn ahead(findings: &Findings, measures: &[&str], others: &[&str], of: fn(&str) -> bool) -> Judgement {
+    let judged = others.iter().filter_map(|other| {
+        let ratios = ratios(findings, measures, other, of);
+        let what = format!("Cuckoo Trie / {other}");
+        (!ratios.is_empty()).then(|| Judgement::at_least(1.0, &what, &ratios))
+    });
+    Judgement::each_of(judged, &format!("beside {}: not measured", others.join(", ")))
+}
+
+/// Workloads of reads and updates, and D, of which some keys are new.
+const MIXES: [Loop; 5] = [
+    letter!(0, "A", Uniform, Independent),
+    letter!(1, "B", Uniform, Independent),
+    letter!(2, "C", Uniform, Independent),
+    letter!(5, "F", Uniform, Independent),
+    letter!(3, "D", Latest, Independent),
+];
+
+/// Those in which the paper is ahead: D and the load are among its exceptions.
+const AHEAD: [&str; 4] = ["A", "B", "C", "F"];
+
+/// Ahead but on long common prefixes, and behind there.
+fn judge_mixes(findings: &Findings) -> Judgement {
+    let behind = ratios(findings, &["C"], WORMHOLE, |set| set == HARD);
+    ahead(findings, &AHEAD, &RIVALS, |set| set != HARD).beside(Judgement::at_most(
+        1.0,
+        &format!("Cuckoo Trie / {WORMHOLE} where prefixes are long"),
+        &behind,
+    ))
+}
+
+fn fig7(plan: &Plan) -> Grid<'static> {
+    over_sets(plan, &SETS, &MIXES, Partakers::Ordered)
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG7: Experiment = Experiment {
+    name: "cuckoo-fig7",
+    rank: 247,
+    title: "the load (insert) and YCSB A, B, C, D, F on the paper's five key sets, one thread",
+    source: "Cuckoo Trie (SOSP 2021), figure 7 and section 6.2",
+    claim: "on most workloads and key sets the Cuckoo Trie is fastest: on C with osm up to 1.2 times ARTOLC, 1.5 times Wormhole, 4.6 times a B-tree. Exceptions: az, the load and D, where ARTOLC is faster. Here: at least as fast in A, B, C and F on all key sets but az1, and behind Wormhole there",
+    memory: |plan| fig7(plan).memory(),
+    steps: |plan| fig7(plan).steps(plan),
+    run: |bench| grid::run(bench, &fig7(&bench.plan)),
+    judge: judge_mixes,
+};
+
+/// The same loops on all cores at once.
+fn together(loops: &[Loop]) -> Vec<Loop> {
+    let on_all = |each: &Loop| Loop { threads: cores(), counts: Counts::OperationsPerThread, ..*each };
+    loops.iter().map(on_all).collect()
+}
+
+/// Not crossbeam's skip list: it takes a key out before it puts it in again, so others miss it for a moment, and its answers are wrong.
+const FOR_THREADS: [&str; 6] = [CUCKOO, WORMHOLE, OURS, "masstree-crate", ART, "btreemap-rwlock"];
+
+fn fig8(plan: &Plan) -> Grid<'static> {
+    let (inserts, takes) = (Inserts::Together(cores()), Partakers::Named(&FOR_THREADS));
+    Grid { inserts, takes, ..fig7(plan) }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG8: Experiment = Experiment {
+    name: "cuckoo-fig8",
+    rank: 248,
+    title: "the same on all cores, in one index",
+    source: "Cuckoo Trie (SOSP 2021), figure 8 and section 6.2",
+    claim: "as on one thread: what figure 7 says of indexes for threads extrapolates to 28 cores",
+    memory: |plan| fig8(plan).memory(),
+    steps: |plan| fig8(plan).steps(plan),
+    run: |bench| {
+        bench.set("threads", cores());
+        grid::run(bench, &Grid { loops: &together(&MIXES), ..fig8(&bench.plan) })
+    },
+    judge: judge_mixes,
+};
+
+const ONE: &str = "E";
+const ALL: &str = "E, all cores";
+const SCANS: [Loop; 2] =
+    [letter!(4, "E", Uniform, Independent), letter!(4, "E, all cores", Uniform, Independent)];
+
+fn fig10(plan: &Plan) -> Grid<'static> {
+    Grid { inserts: Inserts::Untimed, ..over_sets(plan, &SETS, &SCANS, Partakers::Ordered) }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG10: Experiment = Experiment {
+    name: "cuckoo-fig10",
+    rank: 250,
+    title: "YCSB E (95 % scans of up to 100 keys), on one thread and on all cores",
+    source: "Cuckoo Trie (SOSP 2021), figure 10 and section 6.4",
+    claim: "scans that do nothing with what they read are slower than those of the other indexes. Here, our own aim beside it: at least half of Wormhole's",
+    memory: |plan| fig10(plan).memory(),
+    steps: |plan| fig10(plan).steps(plan),
+    run: run_scans,
+    judge: judge_scans,
+};
+
+fn run_scans(bench: &mut Bench) -> Result<()> {
+    bench.set("threads", cores());
+    let [one, all] = SCANS;
+    let loops = [one, together(&[all]).swap_remove(0)];
+    grid::run(bench, &Grid { loops: &loops, ..fig10(&bench.plan) })
+}
+
+fn judge_scans(findings: &Findings) -> Judgement {
+    let measures = [ONE, ALL];
+    let slower = RIVALS.iter().filter_map(|other| {
+        let ratios = ratios(findings, &measures, other, |_| true);
+        (!ratios.is_empty()).then(|| Judgement::at_most(1.0, &format!("Cuckoo Trie / {other}"), &ratios))
+    });
+    let half = ratios(findings, &measures, WORMHOLE, |_| true);
+    Judgement::each_of(slower, "the others were not measured").beside(Judgement::at_least(
+        0.5,
+        &format!("our aim: Cuckoo Trie / {WORMHOLE}"),
+        &half,
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! What this project wants of the Cuckoo Trie, target by target, each with a verdict of its own. What it wants of threads is in `fig6.rs`, of
+//! its growth in `resize.rs`.
+
+use linkme::distributed_slice;
+
+use super::super::aims::{Aims, Rate, rate};
+use super::super::findings::Place;
+use super::super::grid::{self, Grid, INSERT, Inserts, Point, Weigh};
+use super::super::loops::{DEPENDENT, GET_MANY, LOOKUP, Loop, Prepared};
+use super::super::memory_read::{self, times};
+use super::super::partakers::{CUCKOO, OURS, Partakers, WORMHOLE};
+use super::super::wormhole::SCAN;
+use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::TREE;
+use super::fig11::{MOST, add_most};
+use crate::Result;
+use crate::keyset::KeySet;
+use crate::result::{At, Better};
+use crate::rival::index::{self, CUCKOO_TRIE_TABLE};
+
+const LOOPS: [Loop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
+
+const LOOKUPS: &str = LOOKUP.measure;
+const HUNDRED: &str = SCAN.measure;
+const IN_READS: Place<'_> =
+    Place { measure: "lookup, dependent, in reads of memory", unit: "reads", better: Better::Less };
+
+/// Kinds of key sets, by how their names begin.
+const KINDS: [&str; 6] = ["rand-8", "osm", "rand-16", "reddit", "az1", "file:"];
+/// A dependent lookup takes as long as so many reads of memory at most, on the first kind.
+const READS: f64 = 3.0;
+/// While it grows, it has so many times its bytes at most.
+const GROWING: f64 = 1.5;
+
+/// What is wanted on all kinds.
+const fn all(least: f64) -> [Option<f64>; 6] {
+    [Some(least); 6]
+}
+
+const RATES: [Rate<6>; 5] = [
+    rate(LOOKUPS, (LOOKUPS, TREE), [Some(2.5), Some(2.5), None, None, Some(1.0), Some(1.0)]),
+    rate(LOOKUPS, (LOOKUPS, OURS), [Some(1.5), Some(1.5), None, None, Some(1.0), Some(1.0)]),
+    rate(GET_MANY.measure, (DEPENDENT.measure, CUCKOO), all(2.0)),
+    rate(INSERT, (INSERT, OURS), all(0.9)),
+    rate(HUNDRED, (HUNDRED, WORMHOLE), all(0.5)),
+];
+
+const AIMS: Aims<6> = Aims {
+    index: CUCKOO,
+    words: "Cuckoo Trie",
+    kinds: KINDS,
+    rates: &RATES,
+    bytes: [Some(27.0), None, None, None, Some(30.0), Some(40.0)],
+    part: CUCKOO_TRIE_TABLE,
+};
+
+fn points(plan: &Plan) -> Vec<Point> {
+    let point = |keys: String| {
+        let large = if matches!(AIMS.kind(&keys), Some(..3)) { 20_000_000 } else { 10_000_000 };
+        let count = plan.keys_or([300_000, 5_000_000, large, large]);
+        Point { at: Some(At::name("key set", &keys)), keys, count, absent: 0 }
+    };
+    plan.sets_or(&KINDS[..5]).into_iter().map(point).collect()
+}
+
+fn grid(plan: &Plan) -> Grid<'static> {
+    Grid {
+        points: points(plan),
+        loops: &LOOPS,
+        operations: super::operations(plan),
+        inserts: Inserts::Timed,
+        memory: Weigh::ByPart,
+        takes: Partakers::Named(&[CUCKOO, OURS, WORMHOLE, TREE]),
+        beside: Some(beside),
+    }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static TARGETS: Experiment = Experiment {
+    name: "cuckoo-targets",
+    rank: 255,
+    title: "what is wanted of the Cuckoo Trie on random keys, osm, reddit, az1 and files of real keys (--keys file:PATH), a verdict for each",
+    source: "SkeinDB's own targets",
+    claim: "lookups at least 2.5 times those of std's BTreeMap and 1.5 times those of our Masstree on rand-8 and osm, and as many as either on az1 and real paths; a dependent lookup on rand-8 takes at most three reads of memory; get_many(32) twice the dependent lookups; inserts 0.9 times those of our Masstree; scans of 100 half of Wormhole's; at most 27, 30 and 40 bytes per key beside keys and values on rand-8, az1 and real paths, and 1.5 times that at most while it grows",
+    memory: |plan| {
+        let most = points(plan).iter().map(|point| point.count).max().unwrap_or(0);
+        Ok(grid(plan).memory()? + memory_read::memory(most))
+    },
+    steps: |plan| grid(plan).steps(plan),
+    run: |bench| grid::run(bench, &grid(&bench.plan)),
+    judge,
+};
+
+/// A read of memory beside the lookups of each round; and, once, what the index holds while it grows to these keys.
+fn beside(bench: &mut Bench, point: &Point, set: &KeySet, _prepared: &[Prepared]) -> Result<()> {
+    let read = memory_read::measure(bench, point)?;
+    for (name, lookup) in times(bench, DEPENDENT.measure, point) {
+        bench.add(IN_READS, &name, point.at.as_ref(), lookup / read)?;
+    }
+    let label = point.at.as_ref().map(|at| &*at.label);
+    if bench.plan.wants(CUCKOO) && bench.findings.cell(MOST.measure, CUCKOO, label).is_none() {
+        for entry in index::all().into_iter().filter(|entry| entry.name == CUCKOO) {
+            add_most(bench, point.at.as_ref(), &set.keys, entry)?;
+        }
+    }
+    Ok(())
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let sets: Vec<&str> = findings.labels(LOOKUPS).into_iter().flatten().collect();
+    let median = |measure: &str, set: &str| findings.median(measure, CUCKOO, Some(set));
+    let reads = sets.iter().filter(|set| AIMS.kind(set) == Some(0)).map(|set| {
+        let reads = median(IN_READS.measure, set).map(|reads| ((*set).to_owned(), reads));
+        Judgement::at_most(READS, &format!("{}, Cuckoo Trie", IN_READS.measure), &Vec::from_iter(reads))
+    });
+    let growing = sets.iter().filter_map(|set| {
+        let most = GROWING * AIMS.bytes[AIMS.kind(set)?]?;
+        let held = median(MOST.measure, set).map(|held| ((*set).to_owned(), held));
+        Some(Judgement::at_most(most, &format!("{}, Cuckoo Trie", MOST.measure), &Vec::from_iter(held)))
+    });
+    reads.chain(growing).fold(AIMS.judge(findings, LOOKUPS), Judgement::beside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::weigh::{BESIDE, per_key};
+    use super::*;
+    use crate::result::Answer;
+
+    /// The Cuckoo Trie does twice what all others do, `get_many` five times that, and has 28 bytes for a key, 41 while it grows.
+    fn findings(sets: &[&str]) -> Findings {
+        let mut findings = Findings::default();
+        for set in sets {
+            let at = At::name("key set", set);
+            for measure in [INSERT, LOOKUPS, DEPENDENT.measure, GET_MANY.measure, HUNDRED] {
+                let place = Place { measure, unit: "Mops/s", better: Better::More };
+                let ours = if measure == GET_MANY.measure { 10.0 } else { 2.0 };
+                findings.add(place, CUCKOO, Some(&at), ours);
+                for other in [OURS, TREE, WORMHOLE] {
+                    findings.add(place, other, Some(&at), 1.0);
+                }
+            }
+            findings.add(per_key(BESIDE), CUCKOO, Some(&at), 28.0);
+            findings.add(MOST, CUCKOO, Some(&at), 41.0);
+            findings.add(IN_READS, CUCKOO, Some(&at), 2.5);
+        }
+        findings
+    }
+
+    #[test]
+    fn each_target_has_its_verdict_on_each_key_set() {
+        let judged = judge(&findings(&["rand-8", "reddit", "az1"])).each();
+        assert_eq!(judged.len(), (5 + 1 + 2) + 3 + (5 + 1 + 1), "{judged:?}");
+        let answer = |text: &str| {
+            let found: Vec<_> = judged.iter().filter(|judged| judged.why.starts_with(text)).collect();
+            assert_eq!(found.len(), 1, "{text}: {judged:?}");
+            found[0].answer
+        };
+        for (text, expected) in [
+            ("lookup, Cuckoo Trie / btreemap: rand-8: 2.00 (at least 2.5", Answer::DoesNotHold),
+            ("lookup, Cuckoo Trie / btreemap: az1: 2.00 (at least 1 ", Answer::Holds),
+            ("lookup, Cuckoo Trie / skein-masstree: rand-8: 2.00 (at least 1.5", Answer::Holds),
+            ("get_many(32), Cuckoo Trie / its lookup, dependent: reddit: 5.00", Answer::Holds),
+            ("scan of 100, Cuckoo Trie / skein-wormhole: az1: 2.00", Answer::Holds),
+            (
+                "memory beside keys and values, Cuckoo Trie, rand-8: 28.0 B/key (at most 27",
+                Answer::DoesNotHold,
+            ),
+            ("memory beside keys and values, Cuckoo Trie, az1: 28.0 B/key (at most 30", Answer::Holds),
+            ("memory beside keys and values, most over a doubling, Cuckoo Trie: rand-8", Answer::DoesNotHold),
+            ("memory beside keys and values, most over a doubling, Cuckoo Trie: az1", Answer::Holds),
+            ("lookup, dependent, in reads of memory, Cuckoo Trie: rand-8: 2.50", Answer::Holds),
+        ] {
+            assert_eq!(answer(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_judged() {
+        assert_eq!(judge(&findings(&["url"])).answer, Answer::CannotBeTested);
+        let mut alone = findings(&["osm"]);
+        alone.cells.retain(|cell| cell.contender == CUCKOO);
+        let judged = judge(&alone).each();
+        let tested = judged.iter().filter(|judged| judged.answer != Answer::CannotBeTested);
+        assert_eq!(tested.count(), 1, "get_many beside its own lookups: {judged:?}");
+    }
+}

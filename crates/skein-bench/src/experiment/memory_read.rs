@@ -1,0 +1,74 @@
+//! What a read of memory takes beside an index: the probe's dependent read, in as much memory as the index has.
+
+use std::time::Duration;
+
+use super::Bench;
+use super::findings::Place;
+use super::grid::Point;
+use crate::probe::{self, Pages};
+use crate::result::Better;
+use crate::{Error, Result};
+
+/// The one who reads, in reports.
+const READER: &str = "a read of memory";
+/// Its time.
+pub const READ: Place<'_> = Place { measure: "a read of memory", unit: "ns", better: Better::Less };
+
+/// Bytes that an index of ours has for a key, about.
+const PER_KEY: u64 = 64;
+/// The greatest array.
+const MOST: u64 = 1 << 30;
+/// The least.
+const LEAST: u64 = 1 << 20;
+/// Looks in a round, of which the quickest counts: whatever disturbs adds.
+const LOOKS: usize = 3;
+
+/// The array for an index of so many keys.
+fn array(keys: usize) -> u64 {
+    (keys as u64 * PER_KEY).next_power_of_two().clamp(LEAST, MOST)
+}
+
+/// Memory that this needs at most beside so many keys: one array on huge pages, one on others, and room to align them.
+pub fn memory(keys: usize) -> u64 {
+    2 * array(keys) + (16 << 20)
+}
+
+/// Measures it once for this point; nanoseconds.
+///
+/// # Errors
+/// If the system refuses the memory.
+pub fn measure(bench: &mut Bench, point: &Point) -> Result<f64> {
+    let bytes = array(point.count);
+    let plan = probe::Plan {
+        curve: vec![bytes],
+        arrays: vec![bytes],
+        groups: vec![1, 2],
+        rounds: LOOKS,
+        slice: Duration::from_millis(3),
+    };
+    let report = probe::run(&plan, &mut |_, _| ())?;
+    let read = report.on(Pages::Huge).and_then(|on| on.read_ns.last());
+    let (_, ns) = *read.ok_or_else(|| Error::Failed("the probe has measured no read".to_owned()))?;
+    let about =
+        format!("the probe's dependent read of a random line, in {} on huge pages", probe::size(bytes));
+    bench.findings.contender(READER, &about);
+    bench.add(READ, READER, point.at.as_ref(), ns)?;
+    Ok(ns)
+}
+
+/// The rates of all contenders in a measure at a point, in the last round: names, and nanoseconds for an operation.
+pub fn times(bench: &Bench, measure: &str, point: &Point) -> Vec<(String, f64)> {
+    let here = bench.findings.cells.iter().filter(|cell| cell.measure == measure && cell.at == point.at);
+    here.filter_map(|cell| Some((cell.contender.clone(), 1e3 / cell.rounds.last()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_array_is_as_large_as_the_index_within_limits() {
+        assert_eq!([0, 100_000, 5_000_000, 200_000_000].map(array), [LEAST, 8 << 20, 512 << 20, MOST]);
+        assert!(memory(5_000_000) > 2 << 29);
+    }
+}

@@ -1,0 +1,196 @@
+//! The Cuckoo Trie's figure 13: an ordered index in a server, on YCSB's workloads.
+//!
+//! The paper puts each index under Redis' sorted set. Here our server stands once on each of our indexes, with plain keys (GET, SET,
+//! SK.RANGE), beside `redis-server` with all keys in one sorted set (ZSCORE, ZADD, ZRANGEBYLEX). Keys that D and E add are others in each round,
+//! so that no server has to start anew.
+
+use linkme::distributed_slice;
+use skein_store::IndexKind;
+
+use super::table::{Order, Shape, Table};
+use super::target::{self, Wanted, measure};
+use super::{cpu, rate};
+use crate::Result;
+use crate::experiment::cuckoo::{HARD, SETS};
+use crate::experiment::partakers::{CUCKOO, OURS, WORMHOLE};
+use crate::experiment::setting::{PIPELINE, REQUESTS};
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::keyset::{self, KeySet};
+use crate::result::At;
+use crate::rival::server::SORTED_SET;
+use crate::workload::requests::{Asking, of_script};
+use crate::workload::ycsb::{LETTERS, Popularity, ycsb};
+use crate::workload::{Asked, Share};
+
+/// Requests in a pipeline: with one at a time, sockets would be nearly all that is measured.
+const BATCH: usize = 16;
+/// As many as the paper's client has threads.
+const CONNECTIONS: usize = 4;
+const VALUE_BYTES: usize = 8;
+/// A scan takes as long as many other requests.
+const SCANS_ONE_IN: usize = 10;
+/// Servers with rows at once: one for each index, and another.
+const SERVERS: u64 = IndexKind::ALL.len() as u64 + 1;
+/// "Comparable to the best": within a tenth.
+const COMPARABLE: f64 = 0.9;
+
+/// A workload: its place among YCSB's letters, and its measures.
+struct Workload {
+    letter: usize,
+    rate: &'static str,
+    cpu: &'static str,
+}
+
+/// The figure's; B is left out as nearly the same as C.
+const WORKLOADS: [Workload; 5] = [
+    Workload { letter: 0, rate: "A", cpu: "A, CPU" },
+    Workload { letter: 2, rate: "C", cpu: "C, CPU" },
+    Workload { letter: 3, rate: "D", cpu: "D, CPU" },
+    Workload { letter: 4, rate: "E", cpu: "E, CPU" },
+    Workload { letter: 5, rate: "F", cpu: "F, CPU" },
+];
+
+fn count(plan: &Plan) -> usize {
+    plan.keys_or([100_000, 1_000_000, 5_000_000, 10_000_000])
+}
+
+fn requests(plan: &Plan) -> usize {
+    let own = plan.size.pick([100_000, 500_000, 1_000_000, 10_000_000]).min(16 * count(plan));
+    plan.setting(&REQUESTS, own)
+}
+
+/// Keys to be added: D and E of each round have a share of a sixteenth of the requests, and D adds a twentieth.
+fn fresh(plan: &Plan) -> usize {
+    (requests(plan) * plan.rounds / 8).max(64)
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG13: Experiment = Experiment {
+    name: "cuckoo-fig13",
+    rank: 253,
+    title: "YCSB A, C, D, E, F through a server on each of our indexes, beside Redis' sorted set; one worker on one core",
+    source: "Cuckoo Trie (SOSP 2021), figure 13 and section 6.8",
+    claim: "under Redis' sorted set the Cuckoo Trie is the best of all indexes on A to D but for az, on C as fast as Redis' own hash table, and on E comparable to the best. Here by CPU time of the server: at least as fast as on the other indexes, and within a tenth of the best on E",
+    memory,
+    steps: |plan| plan.sets_or(&SETS).len() * (plan.rounds * WORKLOADS.len() + 1),
+    run,
+    judge,
+};
+
+/// At the key set that needs most: keys, twice since their order is found, requests with their keys, and all servers.
+fn memory(plan: &Plan) -> Result<u64> {
+    let keys = plan.sets_or(&SETS);
+    let rows = (count(plan) + fresh(plan)) as u64;
+    let keys = keys.iter().map(|name| keyset::estimated_bytes(name, count(plan) + fresh(plan)));
+    let most = keys.collect::<Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0);
+    let servers = SERVERS * (most + rows * target::row_bytes(0, VALUE_BYTES as u64));
+    let asked = requests(plan) as u64 * (2 * size_of::<Asking>() as u64 + 16 + most / rows.max(1));
+    Ok(2 * most + 24 * rows + servers + asked)
+}
+
+fn run(bench: &mut Bench) -> Result<()> {
+    let pipeline = bench.plan.setting(&PIPELINE, BATCH);
+    bench.set("pipeline", pipeline);
+    bench.set("value bytes", VALUE_BYTES);
+    for name in bench.plan.sets_or(&SETS) {
+        on_set(bench, &name, pipeline)?;
+    }
+    Ok(())
+}
+
+/// All keys of a set, those that are to be added after the others.
+pub(super) fn joined(set: &KeySet) -> KeySet {
+    let keys = set.keys.iter().chain(set.absent.iter()).collect();
+    KeySet { name: set.name.clone(), keys, absent: keyset::Keys::default(), note: None, ..*set }
+}
+
+/// The requests of a workload. Of those that add keys, each `share` adds others.
+pub(super) fn script(asked: &Asked<'_>, letter: usize, count: usize, share: Share, seed: u64) -> Vec<Asking> {
+    let (letter, popularity) = match letter {
+        3 => (LETTERS[3], Popularity::Latest),
+        other => (LETTERS[other], Popularity::Uniform),
+    };
+    of_script(&ycsb(asked, letter, popularity, count, seed, share), asked.keys().len())
+}
+
+/// All servers on one key set.
+fn on_set(bench: &mut Bench, name: &str, pipeline: usize) -> Result<()> {
+    let set = keyset::make(name, count(&bench.plan), fresh(&bench.plan), bench.plan.seed)?;
+    if let Some(note) = &set.note {
+        bench.findings.note(note.clone());
+    }
+    let wanted = Wanted {
+        takes: |can| can.ordered,
+        each_index: true,
+        keys: name,
+        connections: CONNECTIONS,
+        noop: false,
+        logs: false,
+    };
+    let all = joined(&set);
+    let order = Order::new(all.order());
+    let table = Table::new(&all.keys, Shape::Values(VALUE_BYTES)).ordered(&order).loading(set.keys.len());
+    // The folder outlives the servers.
+    let scratch = bench.scratch()?;
+    let mut targets = target::start(bench, &scratch, &wanted, &table)?;
+    let (asked, at) = (Asked::new(&set), At::name("key set", name));
+    for turn in 0..bench.plan.rounds * WORKLOADS.len() {
+        let (round, workload) = (turn / WORKLOADS.len(), &WORKLOADS[turn % WORKLOADS.len()]);
+        bench.step(&format!("{name}: round {}, {}", round + 1, workload.rate));
+        let scans = LETTERS[workload.letter].scans();
+        let count = requests(&bench.plan) / if scans { SCANS_ONE_IN } else { 1 };
+        let share = Share { thread: 2 * round + usize::from(scans), of: 2 * bench.plan.rounds };
+        let seed = bench.plan.seed.wrapping_add(turn as u64);
+        let asked = script(&asked, workload.letter, count, share, seed);
+        for target in &mut targets {
+            let places = (rate(workload.rate), cpu(workload.cpu));
+            measure(bench, target, workload.rate, &asked, pipeline, places, &at)?;
+        }
+    }
+    Ok(())
+}
+
+/// By what a core of the server could answer: the client is often the limit of the requests per second.
+fn judge(findings: &Findings) -> Judgement {
+    let [a, c, d, e, _] = WORKLOADS.map(|workload| workload.cpu);
+    // Less time is better: the other's time is above.
+    let ratios = |measures: &[&str], other: &str, of: fn(&str) -> bool| -> Vec<_> {
+        let of_one = |measure: &&str| {
+            let found = findings.ratios(measure, other, CUCKOO).into_iter().filter(|(set, _)| of(set));
+            found.map(|(set, ratio)| (format!("{measure} on {set}"), ratio)).collect::<Vec<_>>()
+        };
+        measures.iter().flat_map(of_one).collect()
+    };
+    let easy: fn(&str) -> bool = |set| set != HARD;
+    let best = [OURS, WORMHOLE, SORTED_SET].into_iter().map(|other| {
+        let what = format!("requests per CPU time of the server, Cuckoo Trie / {other}");
+        Judgement::at_least(1.0, &what, &ratios(&[a, c, d], other, easy))
+    });
+    let scans = [OURS, WORMHOLE, SORTED_SET].map(|other| ratios(&[e], other, easy)).concat();
+    let scans = Judgement::at_least(COMPARABLE, "E, Cuckoo Trie / each of them", &scans);
+    Judgement::each_of(best.chain([scans]), "not measured")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+
+    #[test]
+    fn less_time_per_request_is_ahead_where_prefixes_are_short() {
+        let answers = |ours: f64, hard: f64| -> Vec<_> {
+            let mut findings = Findings::default();
+            for (set, ours) in [("osm", ours), (HARD, hard)] {
+                for workload in &WORKLOADS {
+                    for (name, time) in [(CUCKOO, ours), (OURS, 1.0), (WORMHOLE, 1.0)] {
+                        findings.add(cpu(workload.cpu), name, Some(&At::name("key set", set)), time);
+                    }
+                }
+            }
+            judge(&findings).each().into_iter().map(|judged| judged.answer).collect()
+        };
+        assert_eq!(answers(0.9, 2.0), [Holds, Holds, CannotBeTested, Holds]);
+        assert_eq!(answers(1.05, 0.5), [DoesNotHold, DoesNotHold, CannotBeTested, Holds]);
+        assert_eq!(answers(1.2, 0.5), [DoesNotHold, DoesNotHold, CannotBeTested, DoesNotHold]);
+    }
+}
