@@ -1,39 +1,43 @@
-//! Many lookups at once: the buckets of all keys of a group are asked for, then each search goes down, then the records are compared.
+//! Many lookups at once: what all keys of a group need next is asked for before the first of them goes on.
+//!
+//! ```text
+//!   hints of all ─► buckets where each lookup begins ─► leaves and their records ─► values
+//! ```
 
 use arrayvec::ArrayVec;
 
 use super::CuckooTrie;
-use super::search::Prefixes;
-use crate::index::MAX_KEY_LEN;
+use super::search::{Prefixes, Start};
 use crate::record::Record;
 use crate::slot::Slot;
 
 /// Lookups in a group.
-const GROUP: usize = 16;
+const GROUP: usize = 32;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Looks up all keys; `found` gets each one's position and its value's word.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         for (group, keys) in keys.chunks(GROUP).enumerate() {
-            let mut asks: ArrayVec<Prefixes<'_, '_, V>, GROUP> = ArrayVec::new();
-            for key in keys {
-                // A key over the limit is not there, whatever is found for its beginning.
-                let mut prefixes = Prefixes::of(&self.table, &key[..key.len().min(MAX_KEY_LEN)]);
-                prefixes.ask_from(0);
-                asks.push(prefixes);
+            if self.table.depths.start().is_none() {
+                keys.iter().for_each(|key| self.table.hints.ask(key));
             }
-            let mut records: ArrayVec<Option<Record>, GROUP> = ArrayVec::new();
-            for prefixes in &mut asks {
-                let record = self.record_along(prefixes);
-                if let Some(record) = record {
-                    Record::prefetch(record.word());
-                }
-                records.push(record);
-            }
-            for (place, (key, record)) in keys.iter().zip(records).enumerate() {
-                let word = record.filter(|record| record.is_of(key)).map(Record::value);
-                found(group * GROUP + place, word);
+            let starts: ArrayVec<Option<Start>, GROUP> =
+                keys.iter().map(|key| self.start(&mut Prefixes::of(&self.table, key))).collect();
+            let guesses: ArrayVec<Option<Record>, GROUP> =
+                keys.iter().zip(starts).map(|(key, start)| self.guess_and_ask(key, start?)).collect();
+            for (place, (key, guess)) in keys.iter().zip(guesses).enumerate() {
+                found(group * GROUP + place, self.word_of(key, guess));
             }
         }
+    }
+
+    /// Guesses the record of a key, and asks for it.
+    #[inline(always)]
+    fn guess_and_ask(&self, key: &[u8], start: Start) -> Option<Record> {
+        let mut prefixes = Prefixes::of(&self.table, key);
+        prefixes.resume(start);
+        let guess = self.guess_record(start, &mut prefixes)?;
+        Record::prefetch(guess.word());
+        Some(guess)
     }
 }

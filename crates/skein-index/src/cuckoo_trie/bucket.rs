@@ -19,7 +19,7 @@
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
-use super::entry::{BY_PARENT, Entry, TAG};
+use super::entry::{BY_COLOR, BY_PARENT, Entry, SECONDARY, TAG};
 
 /// Entries in a bucket.
 pub(super) const SLOTS: usize = 4;
@@ -58,12 +58,56 @@ pub(super) struct Want {
     color: Option<u8>,
 }
 
+#[inline(always)]
+const fn twice(half: u32) -> u64 {
+    (half as u64) << 32 | half as u64
+}
+
 impl Want {
     /// An entry whose lane is this one as far as `mask` goes, which leaves out the first bit.
     #[inline(always)]
-    pub(super) fn new(lane: u32, mask: u32, color: Option<u8>) -> Self {
-        let twice = |half: u32| u64::from(half) << 32 | u64::from(half);
-        Self { lanes: twice(lane & mask), mask: twice(mask), color }
+    fn new(lane: u32, mask: u32, color: Option<u8>) -> Self {
+        Self { lanes: twice(lane), mask: twice(mask), color }
+    }
+
+    /// A node with this lane: a branch's child.
+    #[inline(always)]
+    pub(super) fn by_parent(lane: u32) -> Self {
+        Self::new(lane, BY_PARENT, None)
+    }
+
+    /// A node with this lane, whatever its parent's color is.
+    #[inline(always)]
+    pub(super) fn by_name(lane: u32) -> Self {
+        Self::new(lane, BY_COLOR, None)
+    }
+
+    /// A node with this lane, whatever its parent's color is, and this color: a jump's child.
+    #[inline(always)]
+    pub(super) fn by_color(lane: u32, color: u8) -> Self {
+        Self::new(lane, BY_COLOR, Some(color))
+    }
+
+    /// The same in the entry's other bucket.
+    #[inline(always)]
+    pub(super) fn moved(&self) -> Self {
+        Self { lanes: self.lanes ^ twice(SECONDARY), ..*self }
+    }
+
+    /// Whether it is for the entry's secondary bucket.
+    #[inline(always)]
+    pub(super) fn is_moved(&self) -> bool {
+        self.lanes & u64::from(SECONDARY) != 0
+    }
+
+    /// The slot of what is wanted in a bucket with these first words; [`SLOTS`] if it is not there.
+    #[inline(always)]
+    fn slot(&self, first: u64, lanes: [u64; 2]) -> usize {
+        let mut slots = Slots::with(&lanes, self);
+        match self.color {
+            None => slots.first_or_none(),
+            Some(color) => slots.find(|&slot| small_in(first, slot) & 7 == color).unwrap_or(SLOTS),
+        }
     }
 
     /// A bit for each of two lanes that is wanted: bits 31 and 63.
@@ -85,6 +129,7 @@ impl Bucket<'_> {
     }
 
     #[cold]
+    #[inline(never)]
     fn wait(self) -> u64 {
         let mut backoff = Backoff::new();
         loop {
@@ -109,29 +154,37 @@ impl Bucket<'_> {
         self.0[index].load(Ordering::Acquire)
     }
 
-    /// The entry that is wanted, with its slot and the bucket's version.
+    /// The entry that is wanted, with its slot, which is [`SLOTS`] if there is none, and the bucket's version.
     #[inline(always)]
-    pub(super) fn find(self, want: &Want) -> Option<(usize, Entry, Version)> {
+    pub(super) fn find(self, want: &Want) -> (usize, Entry, Version) {
         loop {
             let first = self.stable();
             let lanes = [self.word(LANES), self.word(LANES + 1)];
+            let slot = want.slot(first, lanes);
+            let entry = self.entry_in(first, lanes, slot % SLOTS);
             let version = Version::of(first);
-            // Slots 0 to 3 at bits 31, 63, 30, 62.
-            let mut found = want.matches(lanes[0]) | want.matches(lanes[1]) >> 1;
-            let mut seen = None;
-            while found != 0 {
-                let bit = found.trailing_zeros() as usize;
-                let slot = bit >> 5 | (bit & 1 ^ 1) << 1;
-                let small = small_in(first, slot);
-                if want.color.is_none_or(|color| small & 7 == color) {
-                    let (low, high) = (self.word(LOWS + slot), high_in(self.word(HIGHS), slot));
-                    seen = Some((slot, Entry { lane: lane_in(&lanes, slot), small, low, high }, version));
-                    break;
-                }
-                found &= found - 1;
-            }
             if !self.changed(version) {
-                return seen;
+                return (slot, entry, version);
+            }
+        }
+    }
+
+    /// An entry of a bucket whose first words were read.
+    #[inline(always)]
+    fn entry_in(self, first: u64, lanes: [u64; 2], slot: usize) -> Entry {
+        let (low, high) = (self.word(LOWS + slot), high_in(self.word(HIGHS), slot));
+        Entry { lane: lane_in(&lanes, slot), small: small_in(first, slot), low, high }
+    }
+
+    /// The entry in a slot, with the bucket's version.
+    #[inline(always)]
+    pub(super) fn entry(self, slot: usize) -> (Entry, Version) {
+        loop {
+            let first = self.stable();
+            let entry = self.entry_in(first, [self.word(LANES), self.word(LANES + 1)], slot);
+            let version = Version::of(first);
+            if !self.changed(version) {
+                return (entry, version);
             }
         }
     }
@@ -208,7 +261,9 @@ impl Bucket<'_> {
 
 #[inline(always)]
 fn lane_in(lanes: &[u64; 2], slot: usize) -> u32 {
-    (lanes[slot / 2] >> (32 * (slot % 2))) as u32
+    // A choice, where an index would send both words through memory.
+    let pair = if slot < 2 { lanes[0] } else { lanes[1] };
+    (pair >> (32 * (slot % 2))) as u32
 }
 
 #[inline(always)]
@@ -329,6 +384,12 @@ impl Slots {
     #[inline(always)]
     fn free(lanes: &[u64; 2]) -> Self {
         Self::with(lanes, &Want::new(0, BY_PARENT, None))
+    }
+
+    /// The first one; [`SLOTS`] if there is none.
+    #[inline(always)]
+    fn first_or_none(&self) -> usize {
+        (self.0 | 1 << SLOTS).trailing_zeros() as usize
     }
 
     #[inline(always)]

@@ -3,22 +3,22 @@
 //! ```text
 //!   lane   32 bits   0 │ parent's color 3 │ symbol + 1, 6 │ secondary 1 │ tag 21          0: no entry
 //!   small   8 bits   link 3 │ kind 2 │ color 3
-//!   low    64 bits   leaf: record 48    branch: bitmap 33    jump: symbols 0..12, and the first bits of the 13th
-//!   high   16 bits                                           jump: the rest of the symbols, and their number
+//!   low    64 bits   leaf: record 48    branch: bitmap 33    jump: its symbols, five bits each, the last one in the lowest
+//!   high   16 bits                                           jump: the first symbols, if there are many, and how many there are
 //! ```
 //!
 //! Tag and place tell the hash of the node's name (`address.rs`); with the last symbol, that tells the hash of the parent's name; the parent's color tells
 //! which of the nodes with that hash is the parent. So a search that has the parent knows its child, and no entry holds a name
 //! (Cuckoo Trie, sections 4.2 and 4.3, figure 4). A jump's child is known by its own color, which the jump holds as its link.
 
-use super::symbol::SYMBOLS;
+use super::symbol::{SYMBOLS, Symbols};
 use crate::record::Record;
 
 /// Bits of a tag.
 pub(super) const TAG_BITS: u32 = 21;
 /// What is compared of the lane to find a tag.
 pub(super) const TAG: u32 = (1 << TAG_BITS) - 1;
-const SECONDARY: u32 = 1 << TAG_BITS;
+pub(super) const SECONDARY: u32 = 1 << TAG_BITS;
 const SYMBOL_SHIFT: u32 = TAG_BITS + 1;
 const PARENT_SHIFT: u32 = SYMBOL_SHIFT + 6;
 /// What is compared to find a child by its parent's color.
@@ -75,7 +75,7 @@ impl Body {
     pub(super) fn jump(symbols: impl Iterator<Item = u8>, child: u8) -> Self {
         let (mut bits, mut length) = (0_u128, 0);
         for symbol in symbols {
-            bits |= u128::from(symbol - 1) << (5 * length);
+            bits = bits << 5 | u128::from(symbol - 1);
             length += 1;
         }
         debug_assert!((1..=JUMP_MAX).contains(&length));
@@ -100,10 +100,22 @@ pub(super) struct Entry {
 
 /// The lane of an entry with this tag.
 #[inline(always)]
-pub(super) fn lane(tag: u32, secondary: bool, symbol: u8, parent: u8) -> u32 {
-    tag | u32::from(secondary) << TAG_BITS
-        | (u32::from(symbol) + 1) << SYMBOL_SHIFT
-        | u32::from(parent) << PARENT_SHIFT
+pub(super) const fn lane(tag: u32, secondary: bool, symbol: u8, parent: u8) -> u32 {
+    tag | (secondary as u32) << TAG_BITS
+        | (symbol as u32 + 1) << SYMBOL_SHIFT
+        | (parent as u32) << PARENT_SHIFT
+}
+
+/// The symbol in a lane.
+#[inline(always)]
+pub(super) fn symbol_in(lane: u32) -> u8 {
+    (((lane >> SYMBOL_SHIFT) & 63) - 1) as u8
+}
+
+/// A lane with this parent's color.
+#[inline(always)]
+pub(super) fn with_parent(lane: u32, color: u8) -> u32 {
+    lane & BY_COLOR | u32::from(color) << PARENT_SHIFT
 }
 
 impl Entry {
@@ -144,7 +156,7 @@ impl Entry {
 
     /// The same node under a parent of this color.
     pub(super) fn with_parent(self, color: u8) -> Self {
-        Self { lane: self.lane & BY_COLOR | u32::from(color) << PARENT_SHIFT, ..self }
+        Self { lane: with_parent(self.lane, color), ..self }
     }
 
     /// The same node for its other bucket.
@@ -161,7 +173,7 @@ impl Entry {
     }
 
     pub(super) fn symbol(self) -> u8 {
-        (((self.lane >> SYMBOL_SHIFT) & 63) - 1) as u8
+        symbol_in(self.lane)
     }
 
     pub(super) fn parent(self) -> u8 {
@@ -215,7 +227,17 @@ impl Entry {
     /// One of a jump's symbols.
     #[inline(always)]
     pub(super) fn jump_symbol(self, index: u32) -> u8 {
-        ((self.bits() >> (5 * index)) & 31) as u8 + 1
+        ((self.bits() >> (5 * (self.length() - 1 - index))) & 31) as u8 + 1
+    }
+
+    /// How many of a jump's symbols are those of a key from a position on.
+    #[inline(always)]
+    pub(super) fn shared(self, symbols: Symbols<'_>, from: u32) -> u32 {
+        let length = self.length();
+        let differ = (self.bits() ^ symbols.bits(from, length)) & ((1 << (5 * length)) - 1);
+        let same = (differ.leading_zeros() - (128 - 5 * length)) / 5;
+        // Past its end the key's bits are zeros, which are no symbols.
+        same.min((symbols.count() - 1).saturating_sub(from))
     }
 
     /// A jump's symbols from `start` to `end`.

@@ -18,7 +18,7 @@ use super::CuckooTrie;
 use super::change::{Change, NODES_MAX, Obstacle, Spot};
 use super::entry::{Body, JUMP_MAX, Kind, UNDER_JUMP};
 use super::room::Crowded;
-use super::search::{Named, Stop};
+use super::search::{Named, Prefixes, Stop};
 use super::symbol::Symbols;
 use crate::index::{self, Computed, Refused};
 use crate::record::Record;
@@ -48,7 +48,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let mut crowded = Crowded::default();
         loop {
             match self.attempt(key, &mut change, guard) {
-                Ok(computed) => return Ok(computed),
+                Ok(computed) => {
+                    if computed.changed && computed.before.is_none() && self.table.wants_hints(key) {
+                        self.learn(key);
+                    }
+                    return Ok(computed);
+                }
                 Err(Obstacle::Changed) => backoff.wait(),
                 Err(Obstacle::Crowded(hash)) => self.make_room(hash, &mut crowded)?,
                 Err(Obstacle::OutOfColors) => return Err(self.full()),
@@ -156,21 +161,27 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let symbol = Symbols::of(key).at(branch.depth);
         let entry = branch.node.entry;
         change.set_low(spot, entry.bitmap() | 1 << symbol);
-        let hash = self.table.hash.extend(branch.hash, symbol);
+        let hash = self.table.extend(branch.hash, symbol);
         let (leaf, _) = change.place(hash, symbol, entry.color(), Body::leaf(0))?;
-        self.table.note_depth(hash, branch.depth + 1);
+        self.table.depths.note(hash, branch.depth + 1, |start| self.has_node(key, start));
         Ok(leaf)
+    }
+
+    /// Whether there is a node for the first so many symbols of a key, as far as a look tells.
+    #[cold]
+    fn has_node(&self, key: &[u8], depth: u32) -> bool {
+        self.guess(Prefixes::of(&self.table, key).skip_to(depth)).is_some()
     }
 
     /// A fork in a jump for `key`, which shares only some of its symbols.
     fn plan_fork(&self, change: &mut Change<'_, V>, key: &[u8], stop: &Stop) -> Result<Spot, Obstacle> {
         let Stop { at, shared } = *stop;
         let jump = at.node.entry;
-        let hash = &self.table.hash;
+        let table = &self.table;
         let top = change.take_node(&at.node)?;
         let ends = shared + 1 == jump.length();
         let child = if ends { Some(change.take_node(&self.below_jump(&at)?.node)?) } else { None };
-        let fork_hash = jump.jump_symbols(0, shared).fold(at.hash, |h, symbol| hash.extend(h, symbol));
+        let fork_hash = jump.jump_symbols(0, shared).fold(at.hash, |hash, symbol| table.extend(hash, symbol));
         let (old, new) = (jump.jump_symbol(shared), Symbols::of(key).at(at.depth + shared));
         let fork = Body::branch(1 << old | 1 << new);
         let color = if shared == 0 {
@@ -182,14 +193,14 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             change.set_body(top, Body::jump(jump.jump_symbols(0, shared), color));
             color
         };
-        let old_hash = hash.extend(fork_hash, old);
+        let old_hash = table.extend(fork_hash, old);
         if let Some(child) = child {
             change.set(child, change.entry(child).with_parent(color));
         } else {
             let rest = Body::jump(jump.jump_symbols(shared + 1, jump.length()), jump.link());
             change.place(old_hash, old, color, rest)?;
         }
-        let (leaf, _) = change.place(hash.extend(fork_hash, new), new, color, Body::leaf(0))?;
+        let (leaf, _) = change.place(table.extend(fork_hash, new), new, color, Body::leaf(0))?;
         Ok(leaf)
     }
 
@@ -216,11 +227,10 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let down = self.plan_descent(change, ours, &leaf, fork)?;
         let (old, new) = (theirs.at(fork), ours.at(fork));
         change.set_body(down.spot, Body::branch(1 << old | 1 << new));
-        let old_hash = self.table.hash.extend(down.hash, old);
+        let old_hash = self.table.extend(down.hash, old);
         // The search has asked for the buckets of the new leaf already.
         self.table.prefetch(self.table.pair(old_hash));
-        let (spot, _) =
-            change.place(self.table.hash.extend(down.hash, new), new, down.color, Body::leaf(0))?;
+        let (spot, _) = change.place(self.table.extend(down.hash, new), new, down.color, Body::leaf(0))?;
         change.place(old_hash, old, down.color, body)?;
         Ok(spot)
     }
@@ -239,7 +249,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         while at.depth < depth {
             let end = depth.min(at.depth + JUMP_MAX);
             let path = (at.depth..end).map(|index| symbols.at(index));
-            let hash = path.clone().fold(at.hash, |hash, symbol| self.table.hash.extend(hash, symbol));
+            let hash = path.clone().fold(at.hash, |hash, symbol| self.table.extend(hash, symbol));
             let (spot, color) = change.place(hash, symbols.at(end - 1), UNDER_JUMP, entry.body())?;
             change.set_body(at.spot, Body::jump(path, color));
             at = Lowered { spot, hash, depth: end, color };

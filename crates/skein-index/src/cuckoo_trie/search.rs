@@ -10,14 +10,16 @@
 //! is in neither was moved between the two looks, or the table has grown, and is looked for again, unless the parent has changed. Source: Cuckoo
 //! Trie, sections 4.1 and 5, Algorithms 1 and 2.
 
+use std::mem::MaybeUninit;
+
 use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
-use super::bucket::{Version, Want};
+use super::bucket::{SLOTS, Version, Want};
 use super::change::Obstacle;
-use super::entry::{BY_COLOR, BY_PARENT, Entry, Kind, UNDER_JUMP, lane};
-use super::symbol::{END, Symbols};
-use super::table::{Pair, ROOT, Table};
+use super::entry::{Entry, Kind, lane, symbol_in, with_parent};
+use super::symbol::Symbols;
+use super::table::{Pair, ROOT, Size, Table};
 use super::variant::{WITHOUT_PREFETCH, has};
 use crate::hash::peelable::EMPTY_HASH;
 use crate::slot::Slot;
@@ -36,6 +38,14 @@ pub(super) struct Node {
     pub(super) slot: usize,
     pub(super) version: Version,
     pub(super) entry: Entry,
+}
+
+impl Node {
+    /// Whether a search found no node.
+    #[inline(always)]
+    fn is_none(&self) -> bool {
+        self.slot == SLOTS
+    }
 }
 
 /// A node and what is known of its name.
@@ -62,9 +72,29 @@ pub(super) struct Stop {
 pub(super) struct Prefix {
     pub(super) hash: u32,
     /// Its buckets when it was asked for; those of a name change when the table grows.
-    pub(super) pair: Pair,
-    /// Its last symbol.
-    pub(super) symbol: u8,
+    pair: Pair,
+    /// The lane of a node of this name in its primary bucket, but for the parent's color.
+    lane: u32,
+}
+
+impl Prefix {
+    #[inline(always)]
+    fn new<const V: usize>(hash: u32, symbol: u8, size: Size) -> Self {
+        Self { hash, pair: size.pair::<V>(hash), lane: lane(Table::<V>::tag(hash), false, symbol, 0) }
+    }
+
+    /// The last symbol.
+    #[inline(always)]
+    fn symbol(self) -> u8 {
+        symbol_in(self.lane)
+    }
+}
+
+/// A prefix that a search may begin at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    prefix: Prefix,
+    depth: u32,
 }
 
 /// The prefixes of a key.
@@ -73,69 +103,141 @@ pub(super) struct Prefixes<'i, 'k, const V: usize> {
     table: &'i Table<V>,
     symbols: Symbols<'k>,
     count: u32,
-    ring: [Prefix; RING],
-    /// The greatest depth whose prefix is in the ring.
-    known: u32,
+    size: Size,
     /// The depth that most leaves do not exceed.
     reach: u32,
-    size: u32,
+    /// The depth that the search began at.
+    first: u32,
+    /// The greatest depth whose prefix is known, and the hash of that.
+    known: u32,
+    hash: u32,
+    /// The symbols that come next, as far as they are decoded.
+    window: u64,
+    /// The last prefixes; those up to the first one are not initialised.
+    ring: [MaybeUninit<Prefix>; RING],
 }
 
 impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
     #[inline(always)]
     pub(super) fn of(table: &'i Table<V>, key: &'k [u8]) -> Self {
         let symbols = Symbols::of(key);
-        let (reach, size) = (table.reach(), table.size());
-        Self { table, symbols, count: symbols.count(), ring: [EMPTY; RING], known: 0, reach, size }
+        Self {
+            table,
+            symbols,
+            count: symbols.count(),
+            size: table.places(),
+            reach: table.depths.reach(),
+            first: 0,
+            known: 0,
+            hash: EMPTY_HASH,
+            window: 0,
+            ring: [const { MaybeUninit::uninit() }; RING],
+        }
+    }
+
+    pub(super) fn key(&self) -> &'k [u8] {
+        self.symbols.key()
+    }
+
+    /// How many prefixes there are.
+    pub(super) fn count(&self) -> u32 {
+        self.count
     }
 
     /// Makes ready for another search along the key: its first prefixes may have made way for later ones.
     pub(super) fn start_over(&mut self) {
-        self.ring[0] = EMPTY;
-        self.known = 0;
-        self.size = self.table.size();
+        (self.first, self.known, self.hash) = (0, 0, EMPTY_HASH);
+        self.size = self.table.places();
+    }
+
+    /// Goes on to a depth, which is not beyond the end of the key, without the prefixes before it.
+    #[inline(always)]
+    pub(super) fn skip_to(&mut self, depth: u32) -> Start {
+        let (mut hash, mut window) = (EMPTY_HASH, 0);
+        for index in 0..depth {
+            if index.is_multiple_of(8) {
+                window = self.symbols.block(index / 8);
+            }
+            hash = self.table.extend(hash, window as u8);
+            window >>= 8;
+        }
+        self.start_at(hash, depth)
+    }
+
+    /// Begins at a prefix of this hash and depth, from 1 to the end of the key, and asks from there.
+    #[inline(always)]
+    pub(super) fn start_at(&mut self, hash: u32, depth: u32) -> Start {
+        let prefix = Prefix::new::<V>(hash, self.symbols.at(depth - 1), self.size);
+        let start = Start { prefix, depth };
+        self.resume(start);
+        if !has(V, WITHOUT_PREFETCH) {
+            self.table.prefetch(prefix.pair);
+        }
+        self.run_to(self.reach.clamp(depth, self.count.min(depth + AHEAD)));
+        start
+    }
+
+    /// Is where another search along the key began.
+    #[inline(always)]
+    pub(super) fn resume(&mut self, Start { prefix, depth }: Start) {
+        (self.first, self.known, self.hash) = (depth, depth, prefix.hash);
+        self.window = self.symbols.block(depth / 8) >> (8 * (depth % 8));
     }
 
     /// Asks for the buckets of the nodes that a search which has come to a depth will need.
     #[inline(always)]
     pub(super) fn ask_from(&mut self, depth: u32) {
-        self.run_to((depth + AHEAD).min(self.reach.max(depth + AHEAD_OF_FEW)));
-    }
-
-    /// Goes on to a depth, or to the end of the key, and asks for buckets on the way.
-    #[inline(always)]
-    fn run_to(&mut self, depth: u32) {
-        let mut hash = self.ring[self.known as usize % RING].hash;
-        while self.known < depth.min(self.count) {
-            let symbol = self.symbols.at(self.known);
-            hash = self.table.hash.extend(hash, symbol);
-            self.known += 1;
-            let pair = Table::<V>::pair_at(hash, self.size);
-            self.ring[self.known as usize % RING] = Prefix { hash, pair, symbol };
-            if !has(V, WITHOUT_PREFETCH) {
-                self.table.prefetch(pair);
-            }
+        let end = (depth + AHEAD).min(self.reach.max(depth + AHEAD_OF_FEW)).min(self.count);
+        if self.known < end {
+            self.run_to(end);
         }
     }
 
-    /// The prefix of a depth, which was run to not long ago.
+    /// Goes on to a depth, which is not beyond the end of the key, and asks for buckets on the way.
+    #[inline(never)]
+    fn run_to(&mut self, depth: u32) {
+        let (table, size) = (self.table, self.size);
+        let (mut known, mut hash, mut window) = (self.known, self.hash, self.window);
+        while known < depth {
+            if known.is_multiple_of(8) {
+                window = self.symbols.block(known / 8);
+            }
+            let symbol = window as u8;
+            window >>= 8;
+            known += 1;
+            hash = table.extend(hash, symbol);
+            let prefix = Prefix::new::<V>(hash, symbol, size);
+            self.ring[known as usize % RING].write(prefix);
+            if !has(V, WITHOUT_PREFETCH) {
+                table.prefetch(prefix.pair);
+            }
+        }
+        (self.known, self.hash, self.window) = (known, hash, window);
+    }
+
+    /// The prefix of a depth, after asking from there.
+    ///
+    /// # Errors
+    /// The key has no such prefix after the first one: what led there has changed.
     #[inline(always)]
-    pub(super) fn at(&self, depth: u32) -> Prefix {
-        self.ring[depth as usize % RING]
+    pub(super) fn next(&mut self, depth: u32) -> Result<Prefix, Obstacle> {
+        if depth.wrapping_sub(self.first + 1) >= self.count - self.first {
+            return Err(Obstacle::Changed);
+        }
+        self.ask_from(depth);
+        debug_assert!((1..=self.known).contains(&depth) && self.known - depth < RING as u32);
+        // SAFETY: `run_to` has written all prefixes after the first one up to `known`. This is one of them, as was just checked, and still in the ring:
+        // searches go down, so none asked from further down, and `AHEAD` is less than the ring has.
+        Ok(unsafe { self.ring[depth as usize % RING].assume_init() })
     }
 }
-
-/// The empty prefix; its buckets are not looked at.
-const EMPTY: Prefix = Prefix { hash: EMPTY_HASH, pair: Pair { primary: ROOT, secondary: ROOT }, symbol: END };
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// The root.
     #[inline(always)]
     pub(super) fn root(&self) -> Named {
-        let want = Want::new(Entry::root().lane, BY_PARENT, None);
-        let found = self.table.bucket(ROOT).find(&want);
-        let (slot, entry, version) = found.expect("the root is always there");
-        let node = Node { bucket: ROOT, slot, version, entry };
+        let (entry, version) = self.table.bucket(ROOT).entry(0);
+        let node = Node { bucket: ROOT, slot: 0, version, entry };
         Named { node, hash: EMPTY_HASH, depth: 0 }
     }
 
@@ -147,53 +249,74 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// The child of a branch by a symbol, which it has, or of a jump that ends with it. `prefix` is the child's name.
     #[inline(always)]
-    pub(super) fn child(&self, parent: &Node, mut prefix: Prefix) -> Result<Node, Obstacle> {
-        let (parent_color, mask, color) = match parent.entry.kind() {
-            Kind::Jump => (UNDER_JUMP, BY_COLOR, Some(parent.entry.link())),
-            _ => (parent.entry.color(), BY_PARENT, None),
-        };
+    pub(super) fn child(&self, parent: &Node, prefix: Prefix) -> Result<Node, Obstacle> {
+        let found = self.look_below(parent, prefix);
+        if self.changed(parent) {
+            return Err(Obstacle::Changed);
+        }
+        if found.is_none() { self.child_that_moves(parent, prefix.hash, prefix.symbol()) } else { Ok(found) }
+    }
+
+    /// The same for a child that was in neither of its buckets: it went from one to the other, or the table changed its size.
+    #[cold]
+    fn child_that_moves(&self, parent: &Node, hash: u32, symbol: u8) -> Result<Node, Obstacle> {
         loop {
-            let found = self.look_for(prefix, parent_color, mask, color);
+            Backoff::new().wait();
+            let found = self.look_below(parent, self.prefix(hash, symbol));
             if self.changed(parent) {
                 return Err(Obstacle::Changed);
             }
-            if let Some(node) = found {
-                return Ok(node);
+            if !found.is_none() {
+                return Ok(found);
             }
-            Backoff::new().wait();
-            prefix.pair = self.table.pair(prefix.hash);
         }
     }
 
-    /// The node of a name, by what `mask` leaves of its lane and by its color, in both of its buckets.
+    /// The child of a node, in both of its buckets.
     #[inline(always)]
-    fn look_for(&self, prefix: Prefix, parent: u8, mask: u32, color: Option<u8>) -> Option<Node> {
-        let tag = Table::<V>::tag(prefix.hash);
-        for (bucket, secondary) in [(prefix.pair.primary, false), (prefix.pair.secondary, true)] {
-            let want = Want::new(lane(tag, secondary, prefix.symbol, parent), mask, color);
-            if let Some((slot, entry, version)) = self.table.bucket(bucket).find(&want) {
-                return Some(Node { bucket, slot, version, entry });
-            }
+    fn look_below(&self, parent: &Node, prefix: Prefix) -> Node {
+        if parent.entry.kind() == Kind::Jump {
+            self.look_for(prefix, parent.entry.link())
+        } else {
+            self.look(prefix.pair, Want::by_parent(with_parent(prefix.lane, parent.entry.color())))
         }
-        None
+    }
+
+    /// The node of a name and a color, in both of its buckets.
+    #[inline(never)]
+    fn look_for(&self, prefix: Prefix, color: u8) -> Node {
+        self.look(prefix.pair, Want::by_color(prefix.lane, color))
+    }
+
+    /// What is wanted, in two buckets.
+    #[inline(always)]
+    fn look(&self, pair: Pair, want: Want) -> Node {
+        let (mut bucket, mut want) = (pair.primary, want);
+        loop {
+            let (slot, entry, version) = self.table.bucket(bucket).find(&want);
+            if slot < SLOTS || want.is_moved() {
+                return Node { bucket, slot, version, entry };
+            }
+            (bucket, want) = (pair.secondary, want.moved());
+        }
     }
 
     /// A prefix by its hash and its last symbol.
     #[inline(always)]
     fn prefix(&self, hash: u32, symbol: u8) -> Prefix {
-        Prefix { hash, pair: self.table.pair(hash), symbol }
+        Prefix::new::<V>(hash, symbol, self.table.places())
     }
 
     /// A node of a name, as it is by now; it is known by the hash, the last symbol, and its color.
     pub(super) fn again(&self, hash: u32, symbol: u8, color: u8, depth: u32) -> Result<Named, Obstacle> {
-        let found = self.look_for(self.prefix(hash, symbol), UNDER_JUMP, BY_COLOR, Some(color));
-        found.map(|node| Named { node, hash, depth }).ok_or(Obstacle::Changed)
+        let found = self.look_for(self.prefix(hash, symbol), color);
+        if found.is_none() { Err(Obstacle::Changed) } else { Ok(Named { node: found, hash, depth }) }
     }
 
     /// The child of a branch by a symbol that it has.
     #[inline(always)]
     pub(super) fn below_branch(&self, branch: &Named, symbol: u8) -> Result<Named, Obstacle> {
-        let hash = self.table.hash.extend(branch.hash, symbol);
+        let hash = self.table.extend(branch.hash, symbol);
         let node = self.child(&branch.node, self.prefix(hash, symbol))?;
         Ok(Named { node, hash, depth: branch.depth + 1 })
     }
@@ -201,14 +324,14 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Asks for the buckets of the child of a branch.
     #[inline(always)]
     pub(super) fn ask_below_branch(&self, branch: &Named, symbol: u8) {
-        self.table.prefetch(self.table.pair(self.table.hash.extend(branch.hash, symbol)));
+        self.table.prefetch(self.table.pair(self.table.extend(branch.hash, symbol)));
     }
 
     /// The child of a jump.
     pub(super) fn below_jump(&self, jump: &Named) -> Result<Named, Obstacle> {
         let entry = jump.node.entry;
         let symbols = entry.jump_symbols(0, entry.length());
-        let hash = symbols.fold(jump.hash, |hash, symbol| self.table.hash.extend(hash, symbol));
+        let hash = symbols.fold(jump.hash, |hash, symbol| self.table.extend(hash, symbol));
         let node = self.child(&jump.node, self.prefix(hash, entry.jump_symbol(entry.length() - 1)))?;
         Ok(Named { node, hash, depth: jump.depth + entry.length() })
     }
@@ -218,39 +341,49 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn descend(
         &self,
         prefixes: &mut Prefixes<'_, '_, V>,
+        each: impl FnMut(&Named),
+    ) -> Result<Stop, Obstacle> {
+        self.descend_from(self.root(), prefixes, each)
+    }
+
+    /// Follows a key from a node on its way.
+    #[inline(always)]
+    pub(super) fn descend_from(
+        &self,
+        mut at: Named,
+        prefixes: &mut Prefixes<'_, '_, V>,
         mut each: impl FnMut(&Named),
     ) -> Result<Stop, Obstacle> {
-        let mut at = self.root();
-        prefixes.ask_from(0);
         loop {
-            let entry = at.node.entry;
-            let steps = match entry.kind() {
+            let (entry, depth) = (at.node.entry, at.depth);
+            let (prefix, below) = match entry.kind() {
                 Kind::Leaf | Kind::Dead => return Ok(Stop { at, shared: 0 }),
                 Kind::Branch => {
-                    if entry.bitmap() >> prefixes.at(at.depth + 1).symbol & 1 == 0 {
+                    let prefix = prefixes.next(depth + 1)?;
+                    if entry.bitmap() >> prefix.symbol() & 1 == 0 {
                         return Ok(Stop { at, shared: 0 });
                     }
-                    1
+                    (prefix, depth + 1)
                 }
                 Kind::Jump => {
-                    let length = entry.length();
-                    prefixes.run_to(at.depth + length);
-                    let same =
-                        |&index: &u32| entry.jump_symbol(index) == prefixes.at(at.depth + index + 1).symbol;
-                    let shared = (0..length).take_while(same).count() as u32;
-                    if shared < length {
+                    let shared = entry.shared(prefixes.symbols, depth);
+                    if shared < entry.length() {
                         return Ok(Stop { at, shared });
                     }
-                    length
+                    (prefixes.next(depth + shared)?, depth + shared)
                 }
             };
             each(&at);
-            let depth = at.depth + steps;
-            prefixes.ask_from(depth);
-            let prefix = prefixes.at(depth);
             let node = self.child(&at.node, prefix)?;
-            at = Named { node, hash: prefix.hash, depth };
+            at = Named { node, hash: prefix.hash, depth: below };
         }
+    }
+
+    /// A node that seems to be of a key's beginning: its name has the same hash and the same last symbol, and so it mostly is.
+    #[inline(always)]
+    pub(super) fn guess(&self, Start { prefix, depth }: Start) -> Option<Named> {
+        let node = self.look(prefix.pair, Want::by_name(prefix.lane));
+        (!node.is_none()).then_some(Named { node, hash: prefix.hash, depth })
     }
 
     /// Follows a key as far as it leads.

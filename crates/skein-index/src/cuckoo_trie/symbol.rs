@@ -24,6 +24,10 @@ impl<'k> Symbols<'k> {
         Self { key }
     }
 
+    pub(super) fn key(self) -> &'k [u8] {
+        self.key
+    }
+
     /// How many there are, the end included.
     #[inline(always)]
     pub(crate) fn count(self) -> u32 {
@@ -41,6 +45,47 @@ impl<'k> Symbols<'k> {
         ((window >> (11 - bit % 8)) & 31) as u8 + 1
     }
 
+    /// Eight symbols from `8 * block` on, the first one in the lowest byte; the end from the end on.
+    #[inline(always)]
+    pub(super) fn block(self, block: u32) -> u64 {
+        let first = 5 * block as usize;
+        match self.key.get(first..).and_then(<[u8]>::first_chunk::<8>) {
+            Some(bytes) => spread(u64::from_be_bytes(*bytes) >> 24),
+            None => self.last_block(first),
+        }
+    }
+
+    /// The bits of `count` symbols from `index` on, at most 15, the first symbol's foremost; zeros past the end.
+    #[inline(always)]
+    pub(super) fn bits(self, index: u32, count: u32) -> u128 {
+        let bit = 5 * index as usize;
+        let window = match self.key.get(bit / 8..).and_then(<[u8]>::first_chunk::<16>) {
+            Some(bytes) => u128::from_be_bytes(*bytes),
+            None => self.last_bits(bit / 8),
+        };
+        (window << (bit % 8)) >> (128 - 5 * count)
+    }
+
+    /// Bits from the byte `first` on, which is less than sixteen before the end of the key, or beyond it.
+    #[inline(never)]
+    fn last_bits(self, first: usize) -> u128 {
+        let rest = self.key.get(first..).unwrap_or_default();
+        rest.iter().enumerate().fold(0, |bits, (at, &byte)| bits | u128::from(byte) << (120 - 8 * at))
+    }
+
+    /// A block that begins at the byte `first`, less than eight bytes before the end of the key.
+    #[inline(never)]
+    fn last_block(self, first: usize) -> u64 {
+        let rest = self.key.get(first..).unwrap_or_default();
+        let five = rest
+            .iter()
+            .take(5)
+            .enumerate()
+            .fold(0, |bits, (at, &byte)| bits | u64::from(byte) << (32 - 8 * at));
+        let symbols = (8 * rest.len()).div_ceil(5);
+        if symbols < 8 { spread(five) & ((1 << (8 * symbols)) - 1) } else { spread(five) }
+    }
+
     /// The position of the first symbol that differs. The keys differ.
     pub(crate) fn first_difference(self, other: Self) -> u32 {
         let same = self.key.iter().zip(other.key).take_while(|(a, b)| a == b).count();
@@ -51,9 +96,30 @@ impl<'k> Symbols<'k> {
     }
 }
 
+/// The symbols of forty bits, each in a byte, the first one in the lowest.
+#[inline(always)]
+fn spread(bits: u64) -> u64 {
+    let halves = (bits & 0xff_fff0_0000) << 12 | bits & 0xf_ffff;
+    let quarters = (halves & 0x000f_fc00_000f_fc00) << 6 | halves & 0x0000_03ff_0000_03ff;
+    let eighths = (quarters & 0x03e0_03e0_03e0_03e0) << 3 | quarters & 0x001f_001f_001f_001f;
+    (eighths + 0x0101_0101_0101_0101).swap_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_have_the_symbols_and_the_end() {
+        for len in 0..30_u8 {
+            let key: Vec<u8> = (0..len).map(|at| at.wrapping_mul(151) ^ 0x5a).collect();
+            let symbols = Symbols::of(&key);
+            for index in 0..60 {
+                let in_block = symbols.block(index / 8) >> (8 * (index % 8)) & 0xff;
+                assert_eq!(in_block, u64::from(symbols.at(index)), "symbol {index} of {len} bytes");
+            }
+        }
+    }
 
     fn list(key: &[u8]) -> Vec<u8> {
         let symbols = Symbols::of(key);

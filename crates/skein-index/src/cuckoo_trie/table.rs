@@ -28,34 +28,30 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::mutex::{Mutex, MutexGuard};
 
 use super::bucket::{Bucket, WORDS};
+use super::depths::Depths;
 use super::entry::{Entry, TAG_BITS};
-use super::symbol::SYMBOLS;
+use super::hints::Hints;
 use super::variant::{WITHOUT_HUGE_PAGES, has, least_bits};
 use crate::counter::Counter;
 use crate::hash::peelable::Peelable;
-use crate::memory::{Arena, GrowingWords, Words, prefetch_read};
+use crate::memory::{Arena, GrowingWords, prefetch_read};
 
 /// Where the root is.
 pub(super) const ROOT: u32 = u32::MAX;
-/// How many leaves the average depth is of.
-const REACH_ONE: u64 = 256;
-/// One leaf in so many is noted.
-const REACH_EVERY: u32 = 16;
 
 /// The buckets.
 #[derive(Debug)]
 pub(super) struct Table<const V: usize> {
     size: AtomicU64,
-    /// The average depth of leaves, in parts of [`REACH_ONE`]; a hint.
-    depths: AtomicU64,
+    pub(super) depths: Depths,
+    pub(super) hints: Hints,
+    /// The root's bucket, then the others.
     buckets: GrowingWords,
-    /// The root, in a bucket of its own.
-    root: Words,
     /// How many buckets were ever added.
     resizing: Mutex<u32>,
     /// How many times an entry went to another bucket.
     pub(super) moved: Counter,
-    pub(super) hash: Peelable<SYMBOLS>,
+    hash: Peelable,
 }
 
 /// The buckets of a hash.
@@ -70,6 +66,33 @@ impl Pair {
     #[inline(always)]
     pub(super) fn of(self, entry: Entry) -> (u32, u32) {
         if entry.is_secondary() { (self.secondary, self.primary) } else { (self.primary, self.secondary) }
+    }
+}
+
+/// A number of buckets, with what places are computed by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    buckets: u32,
+    mask: u32,
+}
+
+impl Size {
+    #[inline(always)]
+    pub(super) fn of(buckets: u32) -> Self {
+        Self { buckets, mask: u32::MAX >> buckets.leading_zeros() }
+    }
+
+    /// The bucket for these bits.
+    #[inline(always)]
+    pub(super) fn place(self, bits: u32) -> u32 {
+        let bucket = bits & self.mask;
+        if bucket < self.buckets { bucket } else { bucket & (self.mask >> 1) }
+    }
+
+    /// The buckets of a hash of a table of this size.
+    #[inline(always)]
+    pub(super) fn pair<const V: usize>(self, hash: u32) -> Pair {
+        Pair { primary: self.place(hash), secondary: self.place(Table::<V>::second(hash)) }
     }
 }
 
@@ -90,23 +113,24 @@ impl<const V: usize> Table<V> {
 
     pub(super) fn new(arena: &Arena) -> Self {
         const { assert!(Self::LEAST_BITS >= 1 && Self::HASH_BITS <= 32, "hashes have 22 to 32 bits") };
-        let buckets = GrowingWords::new(arena, Self::MOST as usize * WORDS, !has(V, WITHOUT_HUGE_PAGES));
-        buckets.resize(Self::LEAST as usize * WORDS);
+        let buckets =
+            GrowingWords::new(arena, (Self::MOST as usize + 1) * WORDS, !has(V, WITHOUT_HUGE_PAGES));
+        buckets.resize((Self::LEAST as usize + 1) * WORDS);
         let table = Self {
             size: AtomicU64::new(Self::LEAST.into()),
-            depths: AtomicU64::new(0),
+            depths: Depths::default(),
+            hints: Hints::new(arena, Self::MOST as usize, !has(V, WITHOUT_HUGE_PAGES)),
             buckets,
-            root: Words::new(arena, WORDS, false),
             resizing: Mutex::new(0),
             moved: Counter::new(),
-            hash: Peelable::new(Self::HASH_BITS),
+            hash: Peelable::new(),
         };
         table.put_root();
         table
     }
 
     fn put_root(&self) {
-        let bucket = self.root_bucket();
+        let bucket = self.bucket(ROOT);
         let mut image = bucket.image();
         image.set(0, Entry::root());
         bucket.write(&image);
@@ -120,22 +144,10 @@ impl<const V: usize> Table<V> {
         self.size.load(Ordering::Acquire) as u32
     }
 
-    /// The depth that most leaves do not exceed, to judge by those that were added not long ago.
+    /// The size, made ready for many places.
     #[inline(always)]
-    pub(super) fn reach(&self) -> u32 {
-        // Relaxed: a hint.
-        (self.depths.load(Ordering::Relaxed) / REACH_ONE) as u32 + 1
-    }
-
-    /// Takes note of a leaf that was added; one in some is enough.
-    #[inline(always)]
-    pub(super) fn note_depth(&self, hash: u32, depth: u32) {
-        if hash.is_multiple_of(REACH_EVERY) {
-            let average = self.depths.load(Ordering::Relaxed);
-            let target = u64::from(depth) * REACH_ONE;
-            // Relaxed: notes that are lost matter little.
-            self.depths.store(average - average / REACH_ONE + target / REACH_ONE, Ordering::Relaxed);
-        }
+    pub(super) fn places(&self) -> Size {
+        Size::of(self.size())
     }
 
     /// Sets the size; see invariant 1.
@@ -155,7 +167,8 @@ impl<const V: usize> Table<V> {
 
     /// Makes buckets ready to be added, so that there are `size`.
     pub(super) fn reserve(&self, size: u32) {
-        self.buckets.resize(size as usize * WORDS);
+        self.buckets.resize((size as usize + 1) * WORDS);
+        self.hints.resize(size as usize, false);
     }
 
     /// The first version of the next bucket.
@@ -166,21 +179,39 @@ impl<const V: usize> Table<V> {
 
     /// Gives back memory beyond the last bucket.
     pub(super) fn release(&self) {
-        self.buckets.resize(self.size() as usize * WORDS);
+        self.buckets.resize((self.size() as usize + 1) * WORDS);
+        let size = self.size();
+        self.hints.resize(if size == Self::LEAST { 0 } else { size as usize }, false);
     }
 
-    fn root_bucket(&self) -> Bucket<'_> {
-        Bucket(self.root.first_chunk().expect("the root has a bucket"))
+    /// Whether the nodes on the way of a key that was added are to be noted.
+    #[inline(always)]
+    pub(super) fn wants_hints(&self, key: &[u8]) -> bool {
+        self.depths.start().is_none() && self.hints.wants(key)
+    }
+
+    /// Makes place for hints, unless the table is small, or another thread is changing its size.
+    #[cold]
+    pub(super) fn want_hints(&self) {
+        if self.size() > Self::LEAST
+            && let Some(_resizing) = self.try_lock()
+        {
+            self.hints.resize(self.size() as usize, true);
+        }
+    }
+
+    /// The line of a bucket; the root's comes first.
+    #[inline(always)]
+    fn line(bucket: u32) -> usize {
+        // With its sign, so that the root's number is one less than the first one's.
+        (bucket.cast_signed() as isize + 1).cast_unsigned()
     }
 
     /// A bucket, which was in use once.
     #[inline(always)]
     pub(super) fn bucket(&self, bucket: u32) -> Bucket<'_> {
-        if bucket == ROOT {
-            return self.root_bucket();
-        }
-        // SAFETY: numbers of buckets come from `place`, for a size that the table had, or are the next one that was made ready.
-        Bucket(unsafe { self.buckets.line(bucket as usize) })
+        // SAFETY: numbers of buckets come from `place`, for a size that the table had, or are the next one that was made ready, or the root's.
+        Bucket(unsafe { self.buckets.line(Self::line(bucket)) })
     }
 
     /// Shows `each` all entries but the root, with their bucket and slot. Nobody else uses the table.
@@ -193,7 +224,7 @@ impl<const V: usize> Table<V> {
     /// Asks for a bucket.
     #[inline(always)]
     pub(super) fn prefetch_bucket(&self, bucket: u32) {
-        prefetch_read(self.buckets.line_address(bucket as usize));
+        prefetch_read(self.buckets.line_address(Self::line(bucket)));
     }
 
     /// Asks for both buckets of a hash.
@@ -201,6 +232,12 @@ impl<const V: usize> Table<V> {
     pub(super) fn prefetch(&self, pair: Pair) {
         self.prefetch_bucket(pair.primary);
         self.prefetch_bucket(pair.secondary);
+    }
+
+    /// The hash of the name that is longer by `symbol`.
+    #[inline(always)]
+    pub(super) fn extend(&self, hash: u32, symbol: u8) -> u32 {
+        self.hash.extend(Self::HASH_BITS, hash, symbol)
     }
 
     /// The tag of a hash.
@@ -222,23 +259,15 @@ impl<const V: usize> Table<V> {
         Self::mix(Self::tag(hash)) ^ (hash & Self::LOW)
     }
 
-    /// The bucket for these bits in a table of `size`.
-    #[inline(always)]
-    fn place(bits: u32, size: u32) -> u32 {
-        let mask = u32::MAX >> size.leading_zeros();
-        let bucket = bits & mask;
-        if bucket < size { bucket } else { bucket & (mask >> 1) }
-    }
-
     /// The buckets of a hash.
     #[inline(always)]
     pub(super) fn pair(&self, hash: u32) -> Pair {
-        Self::pair_at(hash, self.size())
+        self.places().pair::<V>(hash)
     }
 
     #[inline(always)]
     pub(super) fn pair_at(hash: u32, size: u32) -> Pair {
-        Pair { primary: Self::place(hash, size), secondary: Self::place(Self::second(hash), size) }
+        Size::of(size).pair::<V>(hash)
     }
 
     /// The hash of the name of an entry in a bucket.

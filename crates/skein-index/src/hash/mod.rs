@@ -61,7 +61,7 @@ impl PrefixHash {
     }
 
     #[inline(always)]
-    fn start(self) -> u64 {
+    pub(crate) fn start(self) -> u64 {
         match self {
             Self::Hardware | Self::Portable => u32::MAX.into(),
             Self::Keyed(key) => key,
@@ -70,7 +70,7 @@ impl PrefixHash {
 
     /// The state eight bytes further.
     #[inline(always)]
-    fn step(self, state: u64, word: u64) -> u64 {
+    pub(crate) fn step(self, state: u64, word: u64) -> u64 {
         match self {
             Self::Hardware => crc32c::step(state, word),
             Self::Portable => portable(state, word),
@@ -88,8 +88,20 @@ impl PrefixHash {
             Self::Hardware | Self::Portable => state | (len as u64) << 32,
             Self::Keyed(key) => keyed(key, state, len as u64),
         };
-        sum.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        mixed(sum)
     }
+
+    /// The hash of the `len` bytes, whole words, that led to a state of the plain hash.
+    #[inline(always)]
+    pub(crate) fn of_words(state: u64, len: usize) -> u64 {
+        mixed(state | (len as u64) << 32)
+    }
+}
+
+/// A sum whose upper bits depend on all of it.
+#[inline(always)]
+fn mixed(sum: u64) -> u64 {
+    sum.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// The crate keeps the register inverted between calls, as the checksum is defined; we keep it as it is.

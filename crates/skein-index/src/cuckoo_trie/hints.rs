@@ -1,0 +1,208 @@
+//! Hints: where below a key's first bytes the next node is, so that a lookup of a long key need not come down from the root.
+//!
+//! ```text
+//!   key      /usr/sha re/doc/s kein/exa mples/re st
+//!                    │        │        │        │         sums of 8, 16, 24, 32 bytes; each may have a hint
+//!            ────────┼────────┼────────┼───► node         the deepest one wins: the hash of a node's name, and its depth
+//!   hint     check 24 │ depth beyond the bytes 8 │ hash of the node's name 32
+//! ```
+//!
+//! Long common prefixes are the paper's worst case (section 4.7): a search goes through all that is compressed there. A hint leads past it. Hints may
+//! be wrong, lost or overwritten at any time: a lookup that began with one ends at a record, and that record's key tells whether it was right.
+//! Only inserts write them, one in some, so lookups store nothing; short or random keys have none, and then there is no array either.
+
+use arrayvec::ArrayVec;
+use skein_sync::atomic::{AtomicU64, Ordering};
+
+use super::table::Size;
+use crate::hash::PrefixHash;
+use crate::memory::{Arena, GrowingWords, prefetch_read};
+
+/// Bytes from hint to hint.
+const STRIDE: usize = 8;
+/// Hints of one key.
+const HINTS_MAX: usize = 32;
+/// Hints in a line.
+const LINE: usize = 8;
+/// The logarithm of how many keys are added for one whose nodes are noted.
+const NOTED_BITS: u32 = 1;
+/// Buckets to a hint.
+const BUCKETS: usize = 2;
+
+/// The hints of a table.
+#[derive(Debug)]
+pub(super) struct Hints {
+    words: GrowingWords,
+    /// How many there are; none until one is wanted.
+    len: AtomicU64,
+    hash: PrefixHash,
+}
+
+/// A node that may be on a key's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hint {
+    /// The hash of its name.
+    pub(super) hash: u32,
+    pub(super) depth: u32,
+}
+
+/// The sums of a key's beginnings, of 8 bytes, 16 and so on.
+pub(super) type Sums = ArrayVec<u64, HINTS_MAX>;
+
+/// The least depth of a node whose name has all of the first `8 * count` bytes.
+fn depth_at(count: usize) -> u32 {
+    (8 * STRIDE * count).div_ceil(5) as u32
+}
+
+impl Hints {
+    /// None yet; room for those of `buckets` buckets.
+    pub(super) fn new(arena: &Arena, buckets: usize, huge: bool) -> Self {
+        Self {
+            words: GrowingWords::new(arena, (buckets / BUCKETS).next_multiple_of(LINE), huge),
+            len: AtomicU64::new(0),
+            hash: PrefixHash::crc32c(),
+        }
+    }
+
+    /// Makes place for the hints of `buckets` buckets, if there are any, or if the first are `wanted`. One thread at a time.
+    pub(super) fn resize(&self, buckets: usize, wanted: bool) {
+        let had = self.len();
+        if had == 0 && !wanted {
+            return;
+        }
+        let len = buckets / BUCKETS;
+        if len < had {
+            // Release, here and below: pairs with the Acquire in `len`; words are ready before they are counted.
+            self.len.store(len as u64, Ordering::Release);
+        }
+        self.words.resize(len.next_multiple_of(LINE));
+        self.len.store(len as u64, Ordering::Release);
+    }
+
+    fn len(&self) -> usize {
+        // Acquire: pairs with the Release in `resize`.
+        self.len.load(Ordering::Acquire) as usize
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Shows `each` the sums of a key's beginnings, the shortest one's first, and asks for their hints.
+    #[inline(always)]
+    fn ask_for(&self, key: &[u8], mut each: impl FnMut(u64)) {
+        let len = self.places();
+        let mut state = self.hash.start();
+        for (shorter, word) in key.as_chunks::<STRIDE>().0.iter().take(HINTS_MAX).enumerate() {
+            state = self.hash.step(state, u64::from_le_bytes(*word));
+            let sum = PrefixHash::of_words(state, STRIDE * (shorter + 1));
+            prefetch_read(self.words.line_address(place(sum, len) / LINE));
+            each(sum);
+        }
+    }
+
+    /// The sums of a key's beginnings, whose hints are asked for.
+    fn sums(&self, key: &[u8]) -> Sums {
+        let mut sums = Sums::new();
+        self.ask_for(key, |sum| sums.push(sum));
+        sums
+    }
+
+    /// Asks for the hints of a key, if there are any.
+    #[inline(always)]
+    pub(super) fn ask(&self, key: &[u8]) {
+        if !self.is_empty() {
+            self.ask_for(key, |_| ());
+        }
+    }
+
+    #[inline(always)]
+    fn places(&self) -> Size {
+        Size::of(self.len().max(1) as u32)
+    }
+
+    #[inline(always)]
+    fn word(&self, sum: u64, len: Size) -> &AtomicU64 {
+        let place = place(sum, len);
+        // SAFETY: so many words were ready once.
+        let line = unsafe { self.words.line(place / LINE) };
+        &line[place % LINE]
+    }
+
+    /// The hint for the longest beginning of a key that has one, of a node whose depth is less than `limit`.
+    #[inline(always)]
+    pub(super) fn deepest(&self, key: &[u8], limit: u32) -> Option<Hint> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut sums = [0; HINTS_MAX];
+        let mut count = 0;
+        self.ask_for(key, |sum| {
+            sums[count] = sum;
+            count += 1;
+        });
+        let len = self.places();
+        (1..=count).rev().find_map(|count| {
+            let sum = sums[count - 1];
+            // Relaxed: a hint.
+            let word = self.word(sum, len).load(Ordering::Relaxed);
+            let depth = depth_at(count) + (word >> 32 & 0xff) as u32;
+            (word >> 40 == check(sum) && depth < limit && word != 0)
+                .then_some(Hint { hash: word as u32, depth })
+        })
+    }
+
+    /// Takes notes along a key.
+    pub(super) fn notes(&self, key: &[u8]) -> Notes<'_> {
+        Notes { hints: self, sums: self.sums(key), noted: 0 }
+    }
+
+    /// Whether the nodes on the way of a key that was added are to be noted; one in some is enough.
+    pub(super) fn wants(&self, key: &[u8]) -> bool {
+        let last = key.last_chunk::<STRIDE>().map_or(0, |word| u64::from_le_bytes(*word));
+        key.len() > STRIDE
+            && PrefixHash::of_words(self.hash.step(self.hash.start(), last), 0) >> (64 - NOTED_BITS) == 0
+    }
+}
+
+/// Notes along a key.
+#[derive(Debug)]
+pub(super) struct Notes<'h> {
+    hints: &'h Hints,
+    sums: Sums,
+    /// For how many beginnings nodes were met.
+    noted: usize,
+}
+
+impl Notes<'_> {
+    /// Takes note of the next node on the way.
+    pub(super) fn note(&mut self, node: Hint) {
+        let count = (5 * node.depth as usize / (8 * STRIDE)).min(self.sums.len());
+        if count <= self.noted {
+            return;
+        }
+        self.noted = count;
+        let sum = self.sums[count - 1];
+        let beyond = u64::from(node.depth - depth_at(count));
+        let word = check(sum) << 40 | beyond << 32 | u64::from(node.hash);
+        let slot = self.hints.word(sum, self.hints.places());
+        // Relaxed: hints. One that stays need not be written.
+        if beyond < 1 << 8 && slot.load(Ordering::Relaxed) != word {
+            slot.store(word, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Where the hint of a sum is.
+#[inline(always)]
+fn place(sum: u64, len: Size) -> usize {
+    len.place((sum >> 32) as u32) as usize
+}
+
+/// What of a sum is kept to know it by.
+#[inline(always)]
+fn check(sum: u64) -> u64 {
+    sum >> 8 & 0xff_ffff
+}
