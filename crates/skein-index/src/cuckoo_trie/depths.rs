@@ -83,7 +83,7 @@ impl Depths {
     #[inline(always)]
     pub(super) fn start(&self) -> Option<u32> {
         let known = self.known();
-        (known.failures <= FAILURES_MAX).then(|| known.start())
+        Some(known.start()).filter(|&start| start > 0 && known.failures <= FAILURES_MAX)
     }
 
     /// Takes note of a leaf that was added, with the hash of its name; `is_there` is asked for some of them whether the key has a node at a depth.
@@ -115,6 +115,12 @@ mod tests {
         assert_eq!((depths.start(), depths.reach()), (Some(5), 6));
         let depths = noted((0..10_000).map(|leaf| if leaf % 4 == 0 { 4 } else { 7 }), |_| true);
         assert_eq!(depths.start(), Some(4));
+    }
+
+    #[test]
+    fn no_search_begins_at_the_root_by_a_hint() {
+        let depths = noted((0..10_000).map(|leaf| if leaf < 5_000 { 5 } else { 0 }), |_| true);
+        assert_eq!(depths.start(), None);
     }
 
     #[test]
