@@ -19,7 +19,9 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             if self.table.depths.start().is_none() {
-                keys.iter().for_each(|key| self.table.hints.ask(key));
+                for key in keys {
+                    self.table.hints.ask(key);
+                }
             }
             let starts: ArrayVec<Option<Start>, GROUP> =
                 keys.iter().map(|key| self.start(&mut Prefixes::of(&self.table, key))).collect();

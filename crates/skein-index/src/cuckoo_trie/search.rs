@@ -153,15 +153,8 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
     /// Goes on to a depth, which is not beyond the end of the key, without the prefixes before it.
     #[inline(always)]
     pub(super) fn skip_to(&mut self, depth: u32) -> Start {
-        let (mut hash, mut window) = (EMPTY_HASH, 0);
-        for index in 0..depth {
-            if index.is_multiple_of(8) {
-                window = self.symbols.block(index / 8);
-            }
-            hash = self.table.extend(hash, window as u8);
-            window >>= 8;
-        }
-        self.start_at(hash, depth)
+        self.run_over(depth);
+        self.start_at(self.hash, depth)
     }
 
     /// Begins at a prefix of this hash and depth, from 1 to the end of the key, and asks from there.
@@ -213,6 +206,29 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
             }
         }
         (self.known, self.hash, self.window) = (known, hash, window);
+    }
+
+    /// The same for a depth that a jump leads to: there are no nodes before it, so none are asked for.
+    #[inline(always)]
+    fn leap(&mut self, depth: u32) -> Result<Prefix, Obstacle> {
+        if depth > self.known + 1 && depth <= self.count {
+            self.run_over(depth - 1);
+        }
+        self.next(depth)
+    }
+
+    /// Goes on to a depth, which is not beyond the end of the key, without the prefixes before it.
+    #[inline(never)]
+    fn run_over(&mut self, depth: u32) {
+        let (mut hash, mut window) = (self.hash, self.window);
+        for known in self.known..depth {
+            if known.is_multiple_of(8) {
+                window = self.symbols.block(known / 8);
+            }
+            hash = self.table.extend(hash, window as u8);
+            window >>= 8;
+        }
+        (self.first, self.known, self.hash, self.window) = (depth, depth, hash, window);
     }
 
     /// The prefix of a depth, after asking from there.
@@ -370,7 +386,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                     if shared < entry.length() {
                         return Ok(Stop { at, shared });
                     }
-                    (prefixes.next(depth + shared)?, depth + shared)
+                    (prefixes.leap(depth + shared)?, depth + shared)
                 }
             };
             each(&at);
