@@ -7,7 +7,7 @@
 use arrayvec::ArrayVec;
 
 use super::CuckooTrie;
-use super::search::{Prefixes, Start};
+use super::prefixes::{Prefixes, Start};
 use crate::record::Record;
 use crate::slot::Slot;
 

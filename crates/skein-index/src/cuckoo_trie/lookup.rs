@@ -4,8 +4,8 @@ use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
 use super::entry::Kind;
-use super::hints::Hint;
-use super::search::{Prefixes, Start, Stop};
+use super::prefixes::{Prefixes, Start};
+use super::search::Stop;
 use crate::index::MAX_KEY_LEN;
 use crate::record::Record;
 use crate::slot::Slot;
@@ -21,21 +21,6 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let start = self.start(&mut prefixes);
         let guess = start.and_then(|start| self.guess_record(start, &mut prefixes));
         self.word_of(key, guess)
-    }
-
-    /// Where a lookup had best begin, if not at the root. The buckets that it looks at first are asked for.
-    #[inline(always)]
-    pub(super) fn start(&self, prefixes: &mut Prefixes<'_, '_, V>) -> Option<Start> {
-        match self.table.depths.start() {
-            Some(depth) => (depth < prefixes.count()).then(|| prefixes.skip_to(depth)),
-            None => self.start_by_hints(prefixes),
-        }
-    }
-
-    #[inline(never)]
-    fn start_by_hints(&self, prefixes: &mut Prefixes<'_, '_, V>) -> Option<Start> {
-        let hint = self.table.hints.deepest(prefixes.key(), prefixes.count())?;
-        Some(prefixes.start_at(hint.hash, hint.depth))
     }
 
     /// The record of the leaf that a key leads to from where its lookup begins. If it is not the key's, the key may still be there.
@@ -64,24 +49,6 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             Backoff::new().wait();
             prefixes.start_over();
         }
-    }
-
-    /// Takes note of the nodes on a key's way.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn learn(&self, key: &[u8]) {
-        let hints = &self.table.hints;
-        if hints.is_empty() {
-            self.table.want_hints();
-        }
-        if hints.is_empty() {
-            return;
-        }
-        let mut notes = hints.notes(key);
-        // What is not found is not noted.
-        let _ = self.descend(&mut Prefixes::of(&self.table, key), |named| {
-            notes.note(Hint { hash: named.hash, depth: named.depth });
-        });
     }
 }
 

@@ -31,6 +31,7 @@
 //! - Keys can be removed, and what they leave behind is put together again (`remove.rs`).
 
 mod batch;
+mod begin;
 mod bucket;
 mod change;
 mod check;
@@ -41,6 +42,7 @@ mod frame;
 mod hints;
 mod insert;
 mod lookup;
+mod prefixes;
 mod remove;
 mod resize;
 mod room;

@@ -88,11 +88,22 @@ impl<'k> Symbols<'k> {
 
     /// The position of the first symbol that differs. The keys differ.
     pub(crate) fn first_difference(self, other: Self) -> u32 {
-        let same = self.key.iter().zip(other.key).take_while(|(a, b)| a == b).count();
-        let start = (8 * same / 5) as u32;
-        (start..=self.count())
+        let words = self.key.as_chunks::<8>().0.iter().zip(other.key.as_chunks::<8>().0);
+        let start = 8 * words.take_while(|(a, b)| a == b).count();
+        let rest = self.key[start..].iter().zip(&other.key[start..]);
+        let same = start + rest.take_while(|(a, b)| a == b).count();
+        ((8 * same / 5) as u32..=self.count())
             .find(|&index| self.at(index) != other.at(index))
             .expect("different keys differ somewhere")
+    }
+
+    /// Whether the first `count` symbols, none of which is the end, are those of another key.
+    pub(super) fn begins_as(self, other: Self, count: u32) -> bool {
+        let (bytes, bits) = (5 * count as usize / 8, 5 * count % 8);
+        let last = |key: &[u8]| u32::from(key.get(bytes).copied().unwrap_or(0)) >> (8 - bits);
+        self.count().min(other.count()) > count
+            && self.key[..bytes] == other.key[..bytes]
+            && last(self.key) == last(other.key)
     }
 }
 
@@ -141,7 +152,11 @@ mod tests {
             assert!(list(a) < list(b), "{a:?} and {b:?}");
             assert!(!list(b).starts_with(&list(a)), "{a:?} and {b:?}");
             let same = list(a).iter().zip(list(b)).take_while(|(a, b)| **a == *b).count();
-            assert_eq!(Symbols::of(a).first_difference(Symbols::of(b)), same as u32, "{a:?} and {b:?}");
+            let (a, b) = (Symbols::of(a), Symbols::of(b));
+            assert_eq!(a.first_difference(b), same as u32, "{a:?} and {b:?}");
+            for count in 0..a.count() {
+                assert_eq!(a.begins_as(b, count), count <= same as u32, "{a:?} and {b:?}, {count} symbols");
+            }
         }
     }
 }
