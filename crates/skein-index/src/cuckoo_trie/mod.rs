@@ -30,6 +30,8 @@
 //! - Scans go from branch to branch, and ask for several children at once; the paper's list of leaves is read one after the other (`cursor.rs`, `frame.rs`).
 //! - Keys can be removed, and what they leave behind is put together again (`remove.rs`).
 
+#[cfg(all(test, not(skein_loom)))]
+mod attack;
 mod batch;
 mod begin;
 mod bucket;

@@ -240,6 +240,12 @@ impl<const V: usize> Table<V> {
         self.hash.extend(Self::HASH_BITS, hash, symbol)
     }
 
+    /// The hash of the name without its last symbol.
+    #[cfg(all(test, not(skein_loom)))]
+    pub(super) fn peel(&self, hash: u32, symbol: u8) -> u32 {
+        self.hash.peel(Self::HASH_BITS, hash, symbol)
+    }
+
     /// The tag of a hash.
     #[inline(always)]
     pub(super) fn tag(hash: u32) -> u32 {

@@ -8,7 +8,7 @@ use super::table::Table;
 use super::*;
 use crate::slot::Inline;
 
-fn trie<const V: usize>() -> CuckooTrie<Inline<u64>, V> {
+pub(super) fn trie<const V: usize>() -> CuckooTrie<Inline<u64>, V> {
     CuckooTrie::with_variant(Arc::new(Collector::new()))
 }
 
@@ -114,6 +114,83 @@ fn a_full_table_refuses_keys_and_loses_none() {
     index.insert(&number(count), Inline(count), &guard).unwrap();
     drop(guard);
     index.check().unwrap();
+}
+
+/// Keys that share much, and fork at many depths.
+fn path(n: u64) -> Vec<u8> {
+    let name = number(n).map(|byte| b'a' + byte % 16);
+    format!("/usr/share/doc/{}/examples/{:03}/{}", n % 7, n % 97, String::from_utf8_lossy(&name)).into_bytes()
+}
+
+#[test]
+fn lookups_that_hints_lead_are_right_whatever_became_of_what_the_hints_say() {
+    let mut index = trie::<4>();
+    let count = 20_000;
+    let guard = index.base.collector.enter();
+    let found =
+        |index: &CuckooTrie<Inline<u64>, 4>, n: u64| index.get(&path(n), &index.base.collector.enter());
+    for n in 0..count {
+        index.insert(&path(n), Inline(n), &guard).unwrap();
+    }
+    let led = (0..count).filter(|&n| index.table.hints.deepest(&path(n), u32::MAX).is_some()).count() as u64;
+    assert!(index.table.depths.start().is_none() && led > count * 9 / 10, "hints for {led} of {count} keys");
+    assert!((0..count).all(|n| found(&index, n) == Some(n)));
+    // Half of the nodes go, others are joined; the hints stay.
+    for n in (0..count).step_by(2) {
+        assert_eq!(index.remove(&path(n), &guard), Some(n));
+    }
+    assert!((0..2 * count).all(|n| found(&index, n) == (n < count && n % 2 == 1).then_some(n)));
+    // What lies beside, above and below the keys.
+    for n in 0..count {
+        assert!((1..60).all(|len| index.get(&path(n)[..len.min(path(n).len() - 1)], &guard).is_none()));
+        assert_eq!(index.get(&[path(n), vec![0]].concat(), &guard), None);
+        index.insert(&path(n), Inline(n + 1), &guard).unwrap();
+    }
+    assert!((0..count).all(|n| found(&index, n) == Some(n + 1)));
+    drop(guard);
+    assert_eq!(index.check().unwrap().keys as u64, count);
+}
+
+#[test]
+fn a_hint_that_leads_astray_misleads_nobody() {
+    let mut index = trie::<4>();
+    let key = |place: u64, n: u64| format!("/{place:09}/shared part/{n:05}").into_bytes();
+    let guard = index.base.collector.enter();
+    for n in (0..12_000).step_by(2) {
+        for place in [0, 1] {
+            index.insert(&key(place, n), Inline(n), &guard).unwrap();
+        }
+    }
+    assert!(!index.table.hints.is_empty());
+    // The nodes of one place, noted for keys of the other.
+    let noted = |index: &CuckooTrie<Inline<u64>, 4>, n: u64| {
+        let mut notes = index.table.hints.notes(&key(0, n));
+        let mut last = 0;
+        let each = |named: &search::Named| {
+            notes.note(hints::Hint { hash: named.hash, depth: named.depth });
+            last = named.depth;
+        };
+        index.descend(&mut prefixes::Prefixes::of(&index.table, &key(1, n)), each).unwrap();
+        let hint = index.table.hints.deepest(&key(0, n), u32::MAX).unwrap();
+        let ours = key(0, n);
+        let mut prefixes = prefixes::Prefixes::of(&index.table, &ours);
+        let astray = index.guess(prefixes.start_at(hint.hash, hint.depth)).is_some();
+        assert!(astray && hint.depth <= last, "{hint:?}");
+    };
+    for n in (0..12_000).step_by(194) {
+        noted(&index, n);
+        assert_eq!(index.get(&key(0, n), &guard), Some(n));
+        noted(&index, n + 1);
+        assert_eq!(index.get(&key(0, n + 1), &guard), None);
+        noted(&index, n + 1);
+        index.insert(&key(0, n + 1), Inline(n), &guard).unwrap();
+        noted(&index, n);
+        assert_eq!(index.remove(&key(0, n), &guard), Some(n));
+        assert_eq!(index.get(&key(1, n + 1), &guard), None);
+        assert_eq!(index.get(&key(1, n), &guard), Some(n));
+    }
+    drop(guard);
+    assert_eq!(index.check().unwrap().keys, 12_000);
 }
 
 #[test]

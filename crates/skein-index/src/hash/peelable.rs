@@ -72,7 +72,7 @@ fn seeds() -> [u32; 256] {
 #[cfg(test)]
 impl Peelable {
     /// The hash of the string without its last symbol.
-    fn peel(&self, bits: u32, hash: u32, symbol: u8) -> u32 {
+    pub(crate) fn peel(&self, bits: u32, hash: u32, symbol: u8) -> u32 {
         let mixed = rotate(hash, bits - bits / 2, bits);
         (mixed.wrapping_mul(inverse(MULTIPLIER)) ^ self.seeds[usize::from(symbol)]) & mask(bits)
     }
