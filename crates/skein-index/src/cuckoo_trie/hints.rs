@@ -27,7 +27,7 @@ const LINE: usize = 8;
 /// The logarithm of how many keys are added for one whose nodes are noted.
 const NOTED_BITS: u32 = 1;
 /// Buckets to a hint.
-const BUCKETS: usize = 2;
+const BUCKETS: usize = 4;
 
 /// The hints of a table.
 #[derive(Debug)]

@@ -65,6 +65,7 @@ use skein_sync::reclaim::{Collector, Guard};
 
 pub use check::Shape;
 pub use cursor::CuckooTrieCursor;
+pub use prefixes::{PREFETCH_DEPTH, PREFETCH_DEPTH_MAX};
 use table::Table;
 use variant::{WITHOUT_HUGE_PAGES, has};
 
@@ -126,6 +127,22 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     #[must_use]
     pub fn with_budget(mut self, budget: usize) -> Self {
         self.base.budget = budget;
+        self
+    }
+
+    /// This index, asking for the buckets of so many nodes ahead of a search: 1 to [`PREFETCH_DEPTH_MAX`], and the nearest of those otherwise. The
+    /// best is about half of the reads that the processor keeps in flight; `skein probe` says how many that are. [`PREFETCH_DEPTH`] if not called.
+    ///
+    /// ```
+    /// use skein_index::{CuckooTrie, Inline, OrderedIndex};
+    ///
+    /// let index = CuckooTrie::new().with_prefetch_depth(10);
+    /// index.insert(b"goose", Inline(1_u64), &index.collector().enter())?;
+    /// # Ok::<(), skein_index::Refused>(())
+    /// ```
+    #[must_use]
+    pub fn with_prefetch_depth(mut self, depth: u32) -> Self {
+        self.table.ahead = depth.clamp(1, PREFETCH_DEPTH_MAX);
         self
     }
 

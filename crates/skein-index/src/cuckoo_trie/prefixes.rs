@@ -12,12 +12,15 @@ use super::table::{Pair, Size, Table};
 use super::variant::{WITHOUT_PREFETCH, has};
 use crate::hash::peelable::EMPTY_HASH;
 
-/// How many nodes ahead buckets are asked for: two each, so about what a core can have in flight (section 4.1).
-const AHEAD: u32 = 6;
+/// How many nodes ahead a search asks for buckets, unless the index was told otherwise: two each, so about what a core can have in flight
+/// (section 4.1, which takes five).
+pub const PREFETCH_DEPTH: u32 = 6;
+/// The most nodes ahead that a search can ask for.
+pub const PREFETCH_DEPTH_MAX: u32 = RING as u32 - 1;
 /// How many where most leaves have been passed already: further ones would mostly be asked for in vain.
 const AHEAD_OF_FEW: u32 = 2;
-/// Prefixes kept: those of a jump and of `AHEAD` more.
-const RING: usize = 32;
+/// Prefixes kept: that of where the search is, and of as many more as it may be ahead.
+const RING: usize = 16;
 
 /// What is known of a prefix of a key.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +59,8 @@ pub(super) struct Prefixes<'i, 'k, const V: usize> {
     pub(super) symbols: Symbols<'k>,
     count: u32,
     size: Size,
+    /// How many nodes ahead buckets are asked for.
+    ahead: u32,
     /// The depth that most leaves do not exceed.
     reach: u32,
     /// The depth that the search began at.
@@ -78,6 +83,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
             symbols,
             count: symbols.count(),
             size: table.places(),
+            ahead: table.ahead,
             reach: table.depths.reach(),
             first: 0,
             known: 0,
@@ -118,7 +124,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
         if !has(V, WITHOUT_PREFETCH) {
             self.table.prefetch(prefix.pair);
         }
-        self.run_to(self.reach.clamp(depth, self.count.min(depth + AHEAD)));
+        self.run_to(self.reach.clamp(depth, self.count.min(depth + self.ahead)));
         start
     }
 
@@ -132,7 +138,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
     /// Asks for the buckets of the nodes that a search which has come to a depth will need.
     #[inline(always)]
     pub(super) fn ask_from(&mut self, depth: u32) {
-        let end = (depth + AHEAD).min(self.reach.max(depth + AHEAD_OF_FEW)).min(self.count);
+        let end = (depth + self.ahead).min(self.reach.max(depth + AHEAD_OF_FEW)).min(self.count);
         if self.known < end {
             self.run_to(end);
         }
@@ -195,7 +201,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
         self.ask_from(depth);
         debug_assert!((1..=self.known).contains(&depth) && self.known - depth < RING as u32);
         // SAFETY: `run_to` has written all prefixes after the first one up to `known`. This is one of them, as was just checked, and still in the ring:
-        // searches go down, so none asked from further down, and `AHEAD` is less than the ring has.
+        // searches go down, so none asked from further down, and it is never further ahead than the ring is long.
         Ok(unsafe { self.ring[depth as usize % RING].assume_init() })
     }
 }

@@ -16,18 +16,24 @@ use crate::slot::Slot;
 
 /// Buckets that are added or taken away at a time.
 const STEPS: u32 = if cfg!(skein_loom) { 1 } else { 8 };
-/// The share of slots in use, in hundredths, above which the table grows. The paper has 85; the last tenth costs inserts more moves than it
-/// saves memory.
-const FULL: usize = 80;
-/// The share above which it grows if a new entry found no way to a place. Before it has doubled, the buckets that were not split yet have twice
+/// The share of slots in use, in hundredths, above which the table grows. The paper has 85; up to that inserts hardly feel it.
+const FULL: usize = 84;
+/// The same where keys share much: they have two entries each and more, so that memory counts for more, and an insert is mostly its search.
+const FULL_OF_LONG: usize = 90;
+/// How much less the share may be if a new entry found no way to a place. Before the table has doubled, the buckets that were not split yet have twice
 /// the entries to bear that the others have, and are full; it is then that this comes into play.
-const TIGHT: usize = 78;
+const TIGHTER: usize = 2;
 /// The share below which it shrinks.
 const EMPTY: usize = 50;
 /// Tries to make room for a merge before it is put off.
 const TRIES: usize = 4;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+    /// The share of slots in use above which the table grows.
+    fn full_share(&self) -> usize {
+        if self.table.depths.start().is_some() { FULL } else { FULL_OF_LONG }
+    }
+
     /// Whether so many hundredths of the slots are in use, or more.
     fn has_load(&self, share: usize) -> bool {
         100 * self.entries.sum() >= share * self.table.size() as usize * SLOTS
@@ -50,7 +56,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             0 => keys.saturating_add(keys / 2),
             _ => keys.saturating_mul(entries) / there,
         };
-        let slots = entries.saturating_add(more).saturating_mul(100) / FULL;
+        let slots = entries.saturating_add(more).saturating_mul(100) / self.full_share();
         let size = slots.div_ceil(SLOTS);
         let missing = size.saturating_sub(self.table.size() as usize);
         self.base.admit(&[], || missing.saturating_mul(size_of::<[u64; WORDS]>()))?;
@@ -65,12 +71,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Whether the table should grow before entries are moved about.
     pub(super) fn is_tight(&self) -> bool {
-        self.has_load(TIGHT)
+        self.has_load(self.full_share() - TIGHTER)
     }
 
     /// Adds some buckets if the table is loaded, unless another thread is at it.
     pub(super) fn grow_if_loaded(&self) {
-        if self.has_load(FULL)
+        if self.has_load(self.full_share())
             && let Some(mut added) = self.table.try_lock()
         {
             // At its greatest size the table just gets fuller, until a write finds no place.

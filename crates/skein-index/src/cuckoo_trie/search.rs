@@ -3,7 +3,7 @@
 //! ```text
 //!   depth      0      1      2      3      4      5      6
 //!   hash       ·──────·──────·──────·──────·──────·──────·        of the key's prefixes: known before any node is read
-//!   node     root ─► branch ─► branch ─► ...        asked for: up to AHEAD nodes ahead
+//!   node     root ─► branch ─► branch ─► ...        asked for: some nodes ahead
 //! ```
 //!
 //! A child is looked for in both of its buckets; the parent's version, compared afterwards, says that parent and child were there together. A child that

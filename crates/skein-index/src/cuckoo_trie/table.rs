@@ -31,6 +31,7 @@ use super::bucket::{Bucket, WORDS};
 use super::depths::Depths;
 use super::entry::{Entry, TAG_BITS};
 use super::hints::Hints;
+use super::prefixes::PREFETCH_DEPTH;
 use super::variant::{WITHOUT_HUGE_PAGES, has, least_bits};
 use crate::counter::Counter;
 use crate::hash::peelable::Peelable;
@@ -43,6 +44,8 @@ pub(super) const ROOT: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Table<const V: usize> {
     size: AtomicU64,
+    /// How many nodes ahead searches ask for buckets.
+    pub(super) ahead: u32,
     pub(super) depths: Depths,
     pub(super) hints: Hints,
     /// The root's bucket, then the others.
@@ -118,6 +121,7 @@ impl<const V: usize> Table<V> {
         buckets.resize((Self::LEAST as usize + 1) * WORDS);
         let table = Self {
             size: AtomicU64::new(Self::LEAST.into()),
+            ahead: PREFETCH_DEPTH,
             depths: Depths::default(),
             hints: Hints::new(arena, Self::MOST as usize, !has(V, WITHOUT_HUGE_PAGES)),
             buckets,

@@ -194,6 +194,23 @@ fn a_hint_that_leads_astray_misleads_nobody() {
 }
 
 #[test]
+fn any_prefetch_depth_gives_the_same_answers() {
+    for depth in [0, 1, 3, prefixes::PREFETCH_DEPTH_MAX, u32::MAX] {
+        let index = trie::<4>().with_prefetch_depth(depth);
+        assert!((1..=prefixes::PREFETCH_DEPTH_MAX).contains(&index.table.ahead));
+        let guard = index.base.collector.enter();
+        for n in 0..3_000 {
+            index.insert(&path(n), Inline(n), &guard).unwrap();
+            index.insert(&number(n), Inline(n), &guard).unwrap();
+        }
+        assert!((0..4_000).all(|n| {
+            let expected = (n < 3_000).then_some(n);
+            index.get(&path(n), &guard) == expected && index.get(&number(n), &guard) == expected
+        }));
+    }
+}
+
+#[test]
 fn keys_that_share_much_are_parted_by_jumps_and_leave_none_behind() {
     let mut index = trie::<2>();
     let long = |last: u8| [vec![b'x'; 5000], vec![last]].concat();
