@@ -39,7 +39,7 @@ const HIGHS: usize = 7;
 pub(super) struct Bucket<'t>(pub(super) &'t [AtomicU64; WORDS]);
 
 /// A bucket's version, as it was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Version(u32);
 
 impl Version {

@@ -1,11 +1,7 @@
 //! Cursors: along the trie, in order, both ways.
 //!
-//! ```text
-//!   frames    root, in child 'a'  ─  branch "ab", in child 'c'  ─  branch "abcde", in child 'f'          then the leaf
-//! ```
-//!
-//! A cursor keeps the branches above its leaf, each with its version. The next leaf is the first one below the next child of the last
-//! branch that has one. While that branch's bucket has its version, so it is; if it has not, the cursor seeks anew from the key it stands on.
+//! A cursor keeps the leaf it stands on, and a walk that gives those after it (`walk.rs`). When something has changed under the walk, or the
+//! cursor turns round, it seeks anew from the key it stands on.
 
 use std::marker::PhantomData;
 
@@ -15,10 +11,10 @@ use skein_sync::spin::Backoff;
 use super::CuckooTrie;
 use super::change::Obstacle;
 use super::entry::Kind;
-use super::frame::{Frame, nearest};
 use super::prefixes::Prefixes;
 use super::search::Named;
 use super::symbol::Symbols;
+use super::walk::Walk;
 use crate::index::{Cursor, MAX_KEY_LEN};
 use crate::record::Record;
 use crate::slot::Slot;
@@ -37,9 +33,7 @@ enum State {
 pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, const V: usize> {
     index: &'g CuckooTrie<S, V>,
     guard: PhantomData<&'g G>,
-    frames: Vec<Frame>,
-    /// How many children are read at once: few after a seek, which may be for one key.
-    batch: usize,
+    walk: Walk,
     state: State,
 }
 
@@ -49,7 +43,7 @@ unsafe impl<S: Slot, G: Guard + Sync, const V: usize> Send for CuckooTrieCursor<
 
 impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
     pub(super) fn new(index: &'g CuckooTrie<S, V>, _guard: &'g G) -> Self {
-        Self { index, guard: PhantomData, frames: Vec::new(), batch: 1, state: State::Fresh }
+        Self { index, guard: PhantomData, walk: Walk::new(), state: State::Fresh }
     }
 
     /// Moves to the first key from `key` on, in the given direction.
@@ -57,105 +51,84 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
         // No key is longer, so the longest prefix of it that a key could be stands for it; upward, that prefix itself is below it.
         let (key, inclusive) =
             if key.len() > MAX_KEY_LEN { (&key[..MAX_KEY_LEN], !forward) } else { (key, inclusive) };
-        self.batch = 1;
         loop {
-            self.frames.clear();
-            if let Ok(record) = self.try_seek(key, inclusive, forward) {
-                return self.settle(record, forward);
+            self.walk.start(forward);
+            if self.try_seek(key, inclusive).is_ok() && self.settle() {
+                return self.is_on();
             }
             Backoff::new().wait();
         }
     }
 
-    fn try_seek(&mut self, key: &[u8], inclusive: bool, forward: bool) -> Result<Option<Record>, Obstacle> {
-        let symbols = Symbols::of(key);
-        let frames = &mut self.frames;
-        let mut enter = |named: &Named| {
+    /// Makes the walk ready to go on from `key`.
+    fn try_seek(&mut self, key: &[u8], inclusive: bool) -> Result<(), Obstacle> {
+        let (index, walk, symbols) = (self.index, &mut self.walk, Symbols::of(key));
+        let forward = walk.is_forward();
+        let mut pass = |named: &Named| {
             if named.node.entry.kind() == Kind::Branch {
-                frames.push(Frame::new(*named, symbols.at(named.depth), forward));
+                walk.enter_beyond(named, symbols.at(named.depth));
             }
         };
-        let stop = self.index.descend(&mut Prefixes::of(&self.index.table, key), &mut enter)?;
-        match stop.at.node.entry.kind() {
-            Kind::Branch => enter(&stop.at),
+        let stop = index.descend(&mut Prefixes::of(&index.table, key), &mut pass)?;
+        let entry = stop.at.node.entry;
+        let enters = match entry.kind() {
+            Kind::Branch => {
+                pass(&stop.at);
+                false
+            }
             Kind::Jump => {
                 let ours = symbols.at(stop.at.depth + stop.shared);
-                if (stop.at.node.entry.jump_symbol(stop.shared) > ours) == forward {
-                    return self.dive(stop.at, forward);
-                }
+                (entry.jump_symbol(stop.shared) > ours) == forward
             }
-            Kind::Dead => {}
+            Kind::Dead => false,
             Kind::Leaf => {
-                let record = record_of(&stop.at)?;
-                let found = record.key();
-                if (inclusive && found == key) || found != key && (found > key) == forward {
-                    return Ok(Some(record));
-                }
+                // SAFETY: a leaf, read under the guard that the cursor borrows.
+                let found = unsafe { entry.record() }.ok_or(Obstacle::Changed)?.key();
+                inclusive && found == key || found != key && (found > key) == forward
             }
-        }
-        self.step(forward)
-    }
-
-    /// The nearest leaf below a node, or the next one if that is dead.
-    fn dive(&mut self, from: Named, forward: bool) -> Result<Option<Record>, Obstacle> {
-        let mut at = from;
-        loop {
-            let entry = at.node.entry;
-            match entry.kind() {
-                Kind::Leaf => return record_of(&at).map(Some),
-                Kind::Dead => return self.step(forward),
-                Kind::Jump => at = self.index.below_jump(&at)?,
-                Kind::Branch => {
-                    let Some(symbol) = nearest(entry.bitmap(), forward) else { return self.step(forward) };
-                    self.frames.push(Frame::new(at, symbol, forward));
-                    at = self.index.below_branch(&at, symbol)?;
-                }
-            }
-        }
-    }
-
-    /// The next leaf after where the frames are.
-    fn step(&mut self, forward: bool) -> Result<Option<Record>, Obstacle> {
-        while let Some(frame) = self.frames.last_mut() {
-            if self.index.changed(&frame.branch.node) {
-                return Err(Obstacle::Changed);
-            }
-            let Some(child) = frame.advance(self.index, forward, &mut self.batch)? else {
-                self.frames.pop();
-                continue;
-            };
-            match child.node.entry.kind() {
-                Kind::Leaf => return record_of(&child).map(Some),
-                Kind::Dead => {}
-                Kind::Branch | Kind::Jump => return self.dive(child, forward),
-            }
-        }
-        Ok(None)
-    }
-
-    /// Puts the cursor on a record, or off the end.
-    fn settle(&mut self, record: Option<Record>, forward: bool) -> bool {
-        self.state = match record {
-            Some(record) => State::On(record, record.value()),
-            None if forward => State::PastLast,
-            None => State::BeforeFirst,
         };
-        record.is_some()
+        if enters {
+            walk.enter(index, &stop.at);
+        }
+        Ok(())
+    }
+
+    /// Goes on to the walk's next leaf, or off the end. False if the walk is broken.
+    #[inline(always)]
+    fn settle(&mut self) -> bool {
+        // SAFETY: the word of a leaf, read under the guard that the cursor borrows.
+        match unsafe { Record::from_word(self.walk.next(self.index)) } {
+            Some(record) => {
+                self.state = State::On(record, record.value());
+                true
+            }
+            None => self.run_off(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn run_off(&mut self) -> bool {
+        if self.walk.is_broken() {
+            return false;
+        }
+        self.state = if self.walk.is_forward() { State::PastLast } else { State::BeforeFirst };
+        true
+    }
+
+    #[inline(always)]
+    fn is_on(&self) -> bool {
+        matches!(self.state, State::On(..))
     }
 
     /// Moves on from the key the cursor stands on.
+    #[inline(always)]
     fn advance(&mut self, record: Record, forward: bool) -> bool {
-        match self.step(forward) {
-            Ok(next) => self.settle(next, forward),
-            Err(_) => self.seek_from(record.key(), false, forward),
+        if self.walk.is_forward() == forward && self.settle() {
+            return self.is_on();
         }
+        self.seek_from(record.key(), false, forward)
     }
-}
-
-/// The record of a leaf.
-fn record_of(leaf: &Named) -> Result<Record, Obstacle> {
-    // SAFETY: a leaf, read under the guard that the cursor borrows.
-    unsafe { leaf.node.entry.record() }.ok_or(Obstacle::Changed)
 }
 
 impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for CuckooTrieCursor<'g, S, G, V> {
@@ -169,9 +142,10 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for CuckooTrieCursor<'
 
     fn last(&mut self) -> bool {
         loop {
-            self.frames.clear();
-            if let Ok(record) = self.dive(self.index.root(), false) {
-                return self.settle(record, false);
+            self.walk.start(false);
+            self.walk.enter(self.index, &self.index.root());
+            if self.settle() {
+                return self.is_on();
             }
             Backoff::new().wait();
         }

@@ -27,7 +27,7 @@
 //! - The table grows and shrinks by single buckets; no entry's hash or color ever changes (`table.rs`, `resize.rs`).
 //! - The hash is seeded, so that keys cannot be chosen to collide (`crate::hash::peelable`).
 //! - Keys may be any bytes: an end of its own makes no key a prefix of another (`symbol.rs`).
-//! - Scans go from branch to branch, and ask for several children at once; the paper's list of leaves is read one after the other (`cursor.rs`, `frame.rs`).
+//! - Scans go from branch to branch, and ask for several children at once; the paper's list of leaves is read one after the other (`cursor.rs`, `walk.rs`).
 //! - Keys can be removed, and what they leave behind is put together again (`remove.rs`).
 
 #[cfg(all(test, not(skein_loom)))]
@@ -40,7 +40,6 @@ mod check;
 mod cursor;
 mod depths;
 mod entry;
-mod frame;
 mod hints;
 mod insert;
 mod lookup;
@@ -56,6 +55,7 @@ mod teardown;
 #[cfg(all(test, not(skein_loom)))]
 mod tests;
 pub mod variant;
+mod walk;
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -103,13 +103,19 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         if parent.entry.kind() == Kind::Jump {
             self.look_for(prefix, parent.entry.link())
         } else {
-            self.look(prefix.pair, Want::by_parent(with_parent(prefix.lane, parent.entry.color())))
+            self.look_below_branch(parent.entry.color(), prefix)
         }
+    }
+
+    /// The child of a branch of a color, in both of its buckets.
+    #[inline(always)]
+    pub(super) fn look_below_branch(&self, color: u8, prefix: Prefix) -> Node {
+        self.look(prefix.pair, Want::by_parent(with_parent(prefix.lane, color)))
     }
 
     /// The node of a name and a color, in both of its buckets.
     #[inline(never)]
-    fn look_for(&self, prefix: Prefix, color: u8) -> Node {
+    pub(super) fn look_for(&self, prefix: Prefix, color: u8) -> Node {
         self.look(prefix.pair, Want::by_color(prefix.lane, color))
     }
 
@@ -144,12 +150,6 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let hash = self.table.extend(branch.hash, symbol);
         let node = self.child(&branch.node, self.prefix(hash, symbol))?;
         Ok(Named { node, hash, depth: branch.depth + 1 })
-    }
-
-    /// Asks for the buckets of the child of a branch.
-    #[inline(always)]
-    pub(super) fn ask_below_branch(&self, branch: &Named, symbol: u8) {
-        self.table.prefetch(self.table.pair(self.table.extend(branch.hash, symbol)));
     }
 
     /// The child of a jump.
