@@ -16,6 +16,8 @@
 //! 2. A leaf is shown only if its bucket still has its version: then it was in the index at that moment.
 //! 3. Bitmaps are turned, so that the child that comes next has the lowest bit: upward as they are, downward the other way round.
 
+use arrayvec::ArrayVec;
+
 use super::CuckooTrie;
 use super::bucket::Version;
 use super::entry::{Entry, Kind};
@@ -45,31 +47,31 @@ struct Leaf {
     place: Place,
 }
 
-/// A branch some of whose children are still to be read.
+/// Children of a branch that come next, and whose buckets were not asked for yet.
 #[derive(Clone, Copy, Debug)]
-struct Branch {
-    /// Those children, and those of them whose buckets were not asked for; both turned.
-    rest: u64,
-    unasked: u64,
+struct Rest {
+    /// Turned.
+    children: u64,
     place: Place,
     hash: u32,
     color: u8,
 }
 
-/// A jump, by the name and the color of its child, which is still to be read.
+/// A child whose buckets were asked for.
 #[derive(Clone, Copy, Debug)]
-struct Jump {
-    place: Place,
-    hash: u32,
-    symbol: u8,
+struct Asked {
+    name: Prefix,
+    parent: Place,
+    /// The parent's color, or the child's own if the parent is a jump.
     color: u8,
+    under_jump: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Leaf(Leaf),
-    Branch(Branch),
-    Jump(Jump),
+    Asked(Asked),
+    Rest(Rest),
 }
 
 /// A walk along the leaves, upward or downward.
@@ -113,14 +115,14 @@ impl Walk {
 
     /// What is below a node comes next.
     pub(super) fn enter<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, at: &Named) {
-        self.add(index, index.table.places(), &at.node, at.hash, 0);
+        self.add(index, index.table.places(), &at.node, at.hash, 1);
     }
 
     /// Those children of a branch come next that are beyond a symbol.
     #[inline(always)]
     pub(super) fn enter_beyond(&mut self, at: &Named, symbol: u8) {
         let past = u64::MAX << (u32::from(symbol) ^ self.turn) << 1;
-        self.add_branch(&at.node, at.hash, past, 0);
+        self.push_rest(self.rest_of(&at.node, at.hash, past));
     }
 
     /// The word of the next leaf's record; 0 if there is none, or the walk is broken.
@@ -153,68 +155,54 @@ impl Walk {
     fn run<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>) {
         while self.end - self.next < self.goal {
             let Some(part) = self.todo.pop() else { return };
-            let intact = match part {
+            match part {
                 Part::Leaf(leaf) => {
                     self.leaves[self.end % AHEAD] = leaf;
                     self.end += 1;
-                    true
                 }
-                Part::Branch(branch) => self.pass_branch(index, branch),
-                Part::Jump(jump) => self.pass_jump(index, jump),
-            };
-            if !intact {
-                self.todo.clear();
-                self.broken = true;
-                return;
+                Part::Rest(rest) => self.ask(index, index.table.places(), rest, self.goal.min(BATCH)),
+                Part::Asked(child) => {
+                    if !self.look(index, child) {
+                        self.todo.clear();
+                        self.broken = true;
+                        return;
+                    }
+                }
             }
         }
         self.goal = (2 * self.goal).min(AHEAD);
     }
 
-    /// Reads some children of a branch, and asks for those after them. False if it has changed.
+    /// Looks for a child and for those after it, and asks for others. False if that cannot be said, because something has changed.
     #[inline(always)]
-    fn pass_branch<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, branch: Branch) -> bool {
-        let Branch { place, hash, color, .. } = branch;
-        let size = index.table.places();
-        let batch = self.goal.min(BATCH);
-        let rest = without_first(branch.rest, batch);
-        let few = branch.rest ^ rest;
-        let later = without_first(rest, batch);
-        self.ask(index, size, hash, (branch.rest ^ later) & branch.unasked);
-        if rest != 0 {
-            self.todo.push(Part::Branch(Branch { rest, unasked: branch.unasked & later, ..branch }));
+    fn look<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, first: Asked) -> bool {
+        let (size, most) = (index.table.places(), self.goal.min(BATCH));
+        let mut batch = ArrayVec::<Asked, BATCH>::new();
+        batch.push(first);
+        while batch.len() < most
+            && let Some(&Part::Asked(next)) = self.todo.last()
+        {
+            batch.push(next);
+            self.todo.pop();
         }
-        let below = if batch == BATCH { BELOW } else { 0 };
+        if let Some(&Part::Rest(rest)) = self.todo.last() {
+            self.todo.pop();
+            self.ask(index, size, rest, most);
+        }
         // The last one first: it is to lie deepest.
-        let mut bits = few;
-        while bits != 0 {
-            let bit = bits.ilog2();
-            bits ^= 1 << bit;
-            let symbol = (bit ^ self.turn) as u8;
-            let hash = index.table.extend(hash, symbol);
-            let node = index.look_below_branch(color, Prefix::new::<V>(hash, symbol, size));
-            if node.is_none() {
-                // It has moved meanwhile, or the table has grown.
+        while let Some(Asked { name, parent, color, under_jump }) = batch.pop() {
+            let node =
+                if under_jump { index.look_for(name, color) } else { index.look_below_branch(color, name) };
+            // If it is nowhere, it has moved meanwhile, or the table has grown.
+            if node.is_none() || parent.changed(index) {
                 return false;
             }
-            self.add(index, size, &node, hash, below);
+            self.add(index, size, &node, name.hash, most.min(BELOW));
         }
-        !place.changed(index)
-    }
-
-    /// Reads a jump's child. False if it has changed.
-    #[inline(always)]
-    fn pass_jump<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, jump: Jump) -> bool {
-        let size = index.table.places();
-        let node = index.look_for(Prefix::new::<V>(jump.hash, jump.symbol, size), jump.color);
-        if node.is_none() || jump.place.changed(index) {
-            return false;
-        }
-        self.add(index, size, &node, jump.hash, if self.goal >= BATCH { BELOW } else { 0 });
         true
     }
 
-    /// What is below a node comes next. Asks for what will be read then.
+    /// What is below a node comes next. Asks for what will be read then, but for no more than `few` children.
     #[inline(always)]
     fn add<S: Slot, const V: usize>(
         &mut self,
@@ -222,7 +210,7 @@ impl Walk {
         size: Size,
         node: &Node,
         hash: u32,
-        below: usize,
+        few: usize,
     ) {
         let (entry, place) = (node.entry, Place { bucket: node.bucket, version: node.version });
         match entry.kind() {
@@ -231,46 +219,59 @@ impl Walk {
                 Record::prefetch(record);
                 self.todo.push(Part::Leaf(Leaf { record, place }));
             }
-            Kind::Branch => {
-                let first = self.add_branch(node, hash, u64::MAX, below);
-                self.ask(index, size, hash, first);
-            }
+            Kind::Branch => self.ask(index, size, self.rest_of(node, hash, u64::MAX), few),
             Kind::Jump => {
                 let (hash, symbol) = end_of_jump(&index.table, hash, entry);
-                index.table.prefetch(size.pair::<V>(hash));
-                self.todo.push(Part::Jump(Jump { place, hash, symbol, color: entry.link() }));
+                self.ask_for(index, size, hash, symbol, (place, entry.link(), true));
             }
             Kind::Dead => {}
         }
     }
 
-    /// Those children of a branch come next that are in a turned bitmap. Returns the first few.
+    /// The children of a branch that are in a turned bitmap.
     #[inline(always)]
-    fn add_branch(&mut self, node: &Node, hash: u32, which: u64, few: usize) -> u64 {
+    fn rest_of(&self, node: &Node, hash: u32, which: u64) -> Rest {
         let bitmap = node.entry.bitmap();
-        let rest = which & if self.turn == 0 { bitmap } else { bitmap.reverse_bits() };
-        let unasked = without_first(rest, few);
-        if rest != 0 {
-            let place = Place { bucket: node.bucket, version: node.version };
-            self.todo.push(Part::Branch(Branch { rest, unasked, place, hash, color: node.entry.color() }));
-        }
-        rest ^ unasked
+        let children = which & if self.turn == 0 { bitmap } else { bitmap.reverse_bits() };
+        let place = Place { bucket: node.bucket, version: node.version };
+        Rest { children, place, hash, color: node.entry.color() }
     }
 
-    /// Asks for the buckets of children of the node that has this hash.
     #[inline(always)]
-    fn ask<S: Slot, const V: usize>(
-        &self,
+    fn push_rest(&mut self, rest: Rest) {
+        if rest.children != 0 {
+            self.todo.push(Part::Rest(rest));
+        }
+    }
+
+    /// Asks for a few children of a branch. They come next, and then the others.
+    #[inline(always)]
+    fn ask<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, size: Size, rest: Rest, few: usize) {
+        let later = without_first(rest.children, few);
+        self.push_rest(Rest { children: later, ..rest });
+        let mut children = rest.children ^ later;
+        // The last one first: it is to lie deepest.
+        while children != 0 {
+            let bit = children.ilog2();
+            children ^= 1 << bit;
+            let symbol = (bit ^ self.turn) as u8;
+            let hash = index.table.extend(rest.hash, symbol);
+            self.ask_for(index, size, hash, symbol, (rest.place, rest.color, false));
+        }
+    }
+
+    #[inline(always)]
+    fn ask_for<S: Slot, const V: usize>(
+        &mut self,
         index: &CuckooTrie<S, V>,
         size: Size,
         hash: u32,
-        mut children: u64,
+        symbol: u8,
+        (parent, color, under_jump): (Place, u8, bool),
     ) {
-        while children != 0 {
-            let symbol = (children.trailing_zeros() ^ self.turn) as u8;
-            children &= children - 1;
-            index.table.prefetch(size.pair::<V>(index.table.extend(hash, symbol)));
-        }
+        let name = Prefix::new::<V>(hash, symbol, size);
+        index.table.prefetch(name.pair);
+        self.todo.push(Part::Asked(Asked { name, parent, color, under_jump }));
     }
 }
 
