@@ -13,7 +13,6 @@ use super::CuckooTrie;
 use super::bucket::Want;
 use super::change::Obstacle;
 use super::entry::Kind;
-use super::frame::nearest;
 use super::hints::Hint;
 use super::prefixes::{Prefixes, Start};
 use super::search::{Named, Stop};
@@ -74,7 +73,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                 // SAFETY: a leaf, read under the caller's guard.
                 Kind::Leaf | Kind::Dead => return unsafe { entry.record() }.map(Record::key),
                 Kind::Jump => self.below_jump(&at).ok()?,
-                Kind::Branch => self.below_branch(&at, nearest(entry.bitmap(), true)?).ok()?,
+                Kind::Branch => self.below_branch(&at, entry.first_child()?).ok()?,
             }
         }
     }

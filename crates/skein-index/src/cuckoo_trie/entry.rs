@@ -197,6 +197,12 @@ impl Entry {
         self.low & ((1 << SYMBOLS) - 1)
     }
 
+    /// The symbol of a branch's first child.
+    pub(super) fn first_child(self) -> Option<u8> {
+        let bitmap = self.bitmap();
+        (bitmap != 0).then(|| bitmap.trailing_zeros() as u8)
+    }
+
     /// The word of a leaf's record.
     #[inline(always)]
     pub(super) fn record_word(self) -> u64 {
