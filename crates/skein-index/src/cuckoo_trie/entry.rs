@@ -7,7 +7,7 @@
 //!   high   16 bits                                           jump: the first symbols, if there are many, and how many there are
 //! ```
 //!
-//! Tag and place tell the hash of the node's name (`address.rs`); with the last symbol, that tells the hash of the parent's name; the parent's color tells
+//! Tag and place tell the hash of the node's name (`table.rs`); with the last symbol, that tells the hash of the parent's name; the parent's color tells
 //! which of the nodes with that hash is the parent. So a search that has the parent knows its child, and no entry holds a name
 //! (Cuckoo Trie, sections 4.2 and 4.3, figure 4). A jump's child is known by its own color, which the jump holds as its link.
 

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Source: Zeitak and Morrison, "Cuckoo Trie: Exploiting Memory-Level Parallelism for Efficient DRAM Indexing" (SOSP 2021), sections 4 and 5.
-//! Files are named for what they hold; read `symbol.rs`, `entry.rs`, `bucket.rs`, `table.rs`, then `search.rs` and `change.rs`.
+//! Files are named for what they hold; read `symbol.rs`, `entry.rs`, `bucket.rs`, `table.rs`, then `prefixes.rs`, `search.rs`, `begin.rs` and `change.rs`.
 //!
 //! # Protocol
 //! 1. Readers take no lock and write nothing shared. A bucket's version says whether what was read of it belongs together; a parent's version,
@@ -27,6 +27,7 @@
 //! - The table grows and shrinks by single buckets; no entry's hash or color ever changes (`table.rs`, `resize.rs`).
 //! - The hash is seeded, so that keys cannot be chosen to collide (`crate::hash::peelable`).
 //! - Keys may be any bytes: an end of its own makes no key a prefix of another (`symbol.rs`).
+//! - Searches begin below the root, where the key probably has a node; a leaf below says whether it was so (`begin.rs`, `depths.rs`, `hints.rs`).
 //! - Scans go from branch to branch, and ask for several children at once; the paper's list of leaves is read one after the other (`cursor.rs`, `walk.rs`).
 //! - Keys can be removed, and what they leave behind is put together again (`remove.rs`).
 
