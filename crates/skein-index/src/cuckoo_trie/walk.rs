@@ -128,7 +128,9 @@ impl Walk {
     /// The word of the next leaf's record; 0 if there is none, or the walk is broken.
     #[inline(always)]
     pub(super) fn next<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>) -> u64 {
-        if self.end - self.next <= self.goal / 2 && !self.todo.is_empty() {
+        // Before the last one only in a long scan: a short one may need no more.
+        let low = if self.goal == AHEAD { AHEAD / 2 } else { 0 };
+        if self.end - self.next <= low && !self.todo.is_empty() {
             self.run(index);
         }
         if self.next == self.end {
