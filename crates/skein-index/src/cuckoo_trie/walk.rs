@@ -28,9 +28,9 @@ use crate::record::Record;
 use crate::slot::Slot;
 
 /// Leaves that are read ahead.
-const AHEAD: usize = 16;
+const AHEAD: usize = if cfg!(skein_loom) { 4 } else { 16 };
 /// Children that are read at once.
-const BATCH: usize = 8;
+const BATCH: usize = if cfg!(skein_loom) { 2 } else { 8 };
 /// Children of a child that are asked for when that is read.
 const BELOW: usize = 4;
 
