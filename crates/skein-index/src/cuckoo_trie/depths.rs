@@ -15,7 +15,7 @@ const FAILURES_MAX: u64 = SURE / 8;
 
 /// What is known of the leaves' depths.
 ///
-/// One word: the average depth 20 bits, the depth to begin at 20 bits, the share of trials that failed 17 bits.
+/// One word: the average depth 24 bits, the depth to begin at 24 bits, the share of trials that failed 16 bits.
 #[derive(Debug)]
 pub(super) struct Depths(AtomicU64);
 
@@ -55,7 +55,7 @@ impl Known {
         Self {
             average: self.average - self.average / ONE + depth / ONE,
             start,
-            failures: self.failures - self.failures / 64 + failed,
+            failures: (self.failures - self.failures / 64 + failed).min(SURE - 1),
         }
     }
 }
@@ -121,6 +121,17 @@ mod tests {
     fn no_search_begins_at_the_root_by_a_hint() {
         let depths = noted((0..10_000).map(|leaf| if leaf < 5_000 { 5 } else { 0 }), |_| true);
         assert_eq!(depths.start(), None);
+    }
+
+    /// Incident: the share of failures went one beyond its field, and came back as none. Consequence: now and then a table of long keys was
+    /// taken for one of random keys, and lookups began where nothing was. Fix: the share ends at the greatest that the field holds.
+    #[test]
+    fn however_many_trials_fail_no_search_begins_there() {
+        let depths = Depths::default();
+        for leaf in 0..10_000 {
+            depths.note(0, 30 + leaf % 40, |_| false);
+            assert_eq!(depths.start(), None, "after {leaf} more");
+        }
     }
 
     #[test]
