@@ -112,27 +112,38 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
     #[inline(always)]
     pub(super) fn skip_to(&mut self, depth: u32) -> Start {
         self.run_over(depth);
-        self.start_at(self.hash, depth)
+        self.start()
     }
 
     /// Begins at a prefix of this hash and depth, from 1 to the end of the key, and asks from there.
     #[inline(always)]
     pub(super) fn start_at(&mut self, hash: u32, depth: u32) -> Start {
-        let prefix = Prefix::new::<V>(hash, self.symbols.at(depth - 1), self.size);
-        let start = Start { prefix, depth };
-        self.resume(start);
-        if !has(V, WITHOUT_PREFETCH) {
-            self.table.prefetch(prefix.pair);
-        }
-        self.run_to(self.reach.clamp(depth, self.count.min(depth + self.ahead)));
-        start
+        self.go_to(hash, depth);
+        self.start()
     }
 
     /// Is where another search along the key began.
     #[inline(always)]
     pub(super) fn resume(&mut self, Start { prefix, depth }: Start) {
-        (self.first, self.known, self.hash) = (depth, depth, prefix.hash);
-        self.window = self.symbols.block(depth / 8) >> (8 * (depth % 8));
+        self.go_to(prefix.hash, depth);
+    }
+
+    #[inline(always)]
+    fn go_to(&mut self, hash: u32, depth: u32) {
+        (self.first, self.known, self.hash) = (depth, depth, hash);
+        self.window = self.symbols.window(depth);
+    }
+
+    /// Begins at the greatest depth that is known, which is not 0, and asks from there.
+    #[inline(always)]
+    fn start(&mut self) -> Start {
+        let depth = self.known;
+        let prefix = Prefix::new::<V>(self.hash, self.symbols.at(depth - 1), self.size);
+        if !has(V, WITHOUT_PREFETCH) {
+            self.table.prefetch(prefix.pair);
+        }
+        self.run_to(self.reach.clamp(depth, self.count.min(depth + self.ahead)));
+        Start { prefix, depth }
     }
 
     /// Asks for the buckets of the nodes that a search which has come to a depth will need.
@@ -150,11 +161,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
         let (table, size) = (self.table, self.size);
         let (mut known, mut hash, mut window) = (self.known, self.hash, self.window);
         while known < depth {
-            if known.is_multiple_of(8) {
-                window = self.symbols.block(known / 8);
-            }
-            let symbol = window as u8;
-            window >>= 8;
+            let symbol = self.symbols.next(known, &mut window);
             known += 1;
             hash = table.extend(hash, symbol);
             let prefix = Prefix::new::<V>(hash, symbol, size);
@@ -180,11 +187,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
     fn run_over(&mut self, depth: u32) {
         let (mut hash, mut window) = (self.hash, self.window);
         for known in self.known..depth {
-            if known.is_multiple_of(8) {
-                window = self.symbols.block(known / 8);
-            }
-            hash = self.table.extend(hash, window as u8);
-            window >>= 8;
+            hash = self.table.extend(hash, self.symbols.next(known, &mut window));
         }
         (self.first, self.known, self.hash, self.window) = (depth, depth, hash, window);
     }

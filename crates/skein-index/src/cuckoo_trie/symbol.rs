@@ -55,6 +55,23 @@ impl<'k> Symbols<'k> {
         }
     }
 
+    /// The symbol at a position, from a window of those that come next, which goes along from position to position.
+    #[inline(always)]
+    pub(super) fn next(self, index: u32, window: &mut u64) -> u8 {
+        if index.is_multiple_of(8) {
+            *window = self.block(index / 8);
+        }
+        let symbol = *window as u8;
+        *window >>= 8;
+        symbol
+    }
+
+    /// The window with which [`Self::next`] begins at a position.
+    #[inline(always)]
+    pub(super) fn window(self, index: u32) -> u64 {
+        self.block(index / 8) >> (8 * (index % 8))
+    }
+
     /// The bits of `count` symbols from `index` on, at most 15, the first symbol's foremost; zeros past the end.
     #[inline(always)]
     pub(super) fn bits(self, index: u32, count: u32) -> u128 {
@@ -128,6 +145,10 @@ mod tests {
             for index in 0..60 {
                 let in_block = symbols.block(index / 8) >> (8 * (index % 8)) & 0xff;
                 assert_eq!(in_block, u64::from(symbols.at(index)), "symbol {index} of {len} bytes");
+                let mut window = symbols.window(index);
+                for next in index..index + 20 {
+                    assert_eq!(symbols.next(next, &mut window), symbols.at(next), "from {index} to {next}");
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The walk that a cursor's leaves come from: in order, and ahead of the cursor.
 //!
 //! ```text
-//!   to do       branch, children h.. ─ leaf g ─ branch f ─ jump e        asked for: f's and h's first children, what e leads to
+//!   pending     branch, children h.. ─ leaf g ─ branch f ─ jump e        asked for: f's and h's first children, what e leads to
 //!                                                            │           in order, the next one last: a stack
 //!   leaves      ◄── d ◄── c ◄── b ◄── a ◄────────────────────┘           records asked for
 //! ```
@@ -11,7 +11,7 @@
 //! a scan waits for memory once for many keys. The paper follows a list from leaf to leaf, one read after the other (section 4.4).
 //!
 //! # Invariants
-//! 1. While a branch's bucket has its version, its children are those it had. So what is to do, and the leaves, miss no key that was in the
+//! 1. While a branch's bucket has its version, its children are those it had. So what is pending, and the leaves, miss no key that was in the
 //!    index all the time since the walk began; after each look at children their parent's version is compared.
 //! 2. A leaf is shown only if its bucket still has its version: then it was in the index at that moment.
 //! 3. Bitmaps are turned, so that the child that comes next has the lowest bit: upward as they are, downward the other way round.
@@ -77,7 +77,7 @@ enum Part {
 /// A walk along the leaves, upward or downward.
 #[derive(Debug)]
 pub(super) struct Walk {
-    todo: Vec<Part>,
+    pending: Vec<Part>,
     /// Whether something changed under the walk, which cannot go on then.
     broken: bool,
     /// What a bit's number differs by from the symbol's; see invariant 3.
@@ -93,12 +93,12 @@ pub(super) struct Walk {
 impl Walk {
     pub(super) fn new() -> Self {
         let none = Leaf { record: 0, place: Place { bucket: 0, version: Version::default() } };
-        Self { todo: Vec::new(), broken: false, turn: 0, goal: 1, leaves: [none; AHEAD], next: 0, end: 0 }
+        Self { pending: Vec::new(), broken: false, turn: 0, goal: 1, leaves: [none; AHEAD], next: 0, end: 0 }
     }
 
-    /// Begins anew: nothing is to do.
+    /// Begins anew: nothing is pending.
     pub(super) fn start(&mut self, forward: bool) {
-        self.todo.clear();
+        self.pending.clear();
         (self.broken, self.goal, self.next, self.end) = (false, 1, 0, 0);
         self.turn = if forward { 0 } else { u64::BITS - 1 };
     }
@@ -130,7 +130,7 @@ impl Walk {
     pub(super) fn next<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>) -> u64 {
         // Before the last one only in a long scan: a short one may need no more.
         let low = if self.goal == AHEAD { AHEAD / 2 } else { 0 };
-        if self.end - self.next <= low && !self.todo.is_empty() {
+        if self.end - self.next <= low && !self.pending.is_empty() {
             self.run(index);
         }
         if self.next == self.end {
@@ -148,7 +148,7 @@ impl Walk {
     /// Something has changed.
     #[cold]
     fn stop(&mut self) {
-        self.todo.clear();
+        self.pending.clear();
         (self.broken, self.next, self.end) = (true, 0, 0);
     }
 
@@ -156,7 +156,7 @@ impl Walk {
     #[inline(never)]
     fn run<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>) {
         while self.end - self.next < self.goal {
-            let Some(part) = self.todo.pop() else { return };
+            let Some(part) = self.pending.pop() else { return };
             match part {
                 Part::Leaf(leaf) => {
                     self.leaves[self.end % AHEAD] = leaf;
@@ -165,7 +165,7 @@ impl Walk {
                 Part::Rest(rest) => self.ask(index, index.table.places(), rest, self.goal.min(BATCH)),
                 Part::Asked(child) => {
                     if !self.look(index, child) {
-                        self.todo.clear();
+                        self.pending.clear();
                         self.broken = true;
                         return;
                     }
@@ -182,13 +182,13 @@ impl Walk {
         let mut batch = ArrayVec::<Asked, BATCH>::new();
         batch.push(first);
         while batch.len() < most
-            && let Some(&Part::Asked(next)) = self.todo.last()
+            && let Some(&Part::Asked(next)) = self.pending.last()
         {
             batch.push(next);
-            self.todo.pop();
+            self.pending.pop();
         }
-        if let Some(&Part::Rest(rest)) = self.todo.last() {
-            self.todo.pop();
+        if let Some(&Part::Rest(rest)) = self.pending.last() {
+            self.pending.pop();
             self.ask(index, size, rest, most);
         }
         // The last one first: it is to lie deepest.
@@ -219,7 +219,7 @@ impl Walk {
             Kind::Leaf => {
                 let record = entry.record_word();
                 Record::prefetch(record);
-                self.todo.push(Part::Leaf(Leaf { record, place }));
+                self.pending.push(Part::Leaf(Leaf { record, place }));
             }
             Kind::Branch => self.ask(index, size, self.rest_of(node, hash, u64::MAX), few),
             Kind::Jump => {
@@ -242,7 +242,7 @@ impl Walk {
     #[inline(always)]
     fn push_rest(&mut self, rest: Rest) {
         if rest.children != 0 {
-            self.todo.push(Part::Rest(rest));
+            self.pending.push(Part::Rest(rest));
         }
     }
 
@@ -273,7 +273,7 @@ impl Walk {
     ) {
         let name = Prefix::new::<V>(hash, symbol, size);
         index.table.prefetch(name.pair);
-        self.todo.push(Part::Asked(Asked { name, parent, color, under_jump }));
+        self.pending.push(Part::Asked(Asked { name, parent, color, under_jump }));
     }
 }
 
