@@ -189,10 +189,10 @@ impl Bucket<'_> {
         }
     }
 
-    /// Whether there is a slot without an entry; a hint.
+    /// The lanes; a hint.
     #[inline(always)]
-    pub(super) fn has_room(self) -> bool {
-        Slots::free(&[self.word(LANES), self.word(LANES + 1)]).first().is_some()
+    pub(super) fn lanes(self) -> Lanes {
+        Lanes([self.word(LANES), self.word(LANES + 1)])
     }
 
     /// All of the bucket at one moment.
@@ -203,9 +203,8 @@ impl Bucket<'_> {
             for (index, word) in words.iter_mut().enumerate().skip(1) {
                 *word = self.word(index);
             }
-            let image = Image { words };
-            if !self.changed(image.version()) {
-                return image;
+            if !self.changed(Version::of(words[0])) {
+                return Image::of(words);
             }
         }
     }
@@ -224,13 +223,13 @@ impl Bucket<'_> {
     #[inline(always)]
     pub(super) fn mark(self, image: &Image) {
         // Relaxed: the words that follow are stored with Release.
-        self.0[0].store(image.words[0] | LOCKED | CHANGING, Ordering::Relaxed);
+        self.0[0].store(image.first() | LOCKED | CHANGING, Ordering::Relaxed);
     }
 
     /// Stores all words but the first of a bucket that is locked and marked.
     #[inline(always)]
     pub(super) fn write(self, image: &Image) {
-        for (word, &value) in self.0.iter().zip(&image.words).skip(1) {
+        for (word, value) in self.0.iter().zip(image.words()).skip(1) {
             // Words that stay what they are have no need of a store; without them a model has fewer orders to go through.
             if cfg!(skein_loom) && word.load(Ordering::Relaxed) == value {
                 continue;
@@ -243,8 +242,8 @@ impl Bucket<'_> {
     /// Unlocks a bucket that was marked and written, with the next version.
     #[inline(always)]
     pub(super) fn unlock_changed(self, image: &Image) {
-        let version = (image.words[0] as u32 & !(LOCKED | CHANGING) as u32).wrapping_add(VERSION_ONE as u32);
-        self.unlock(image.words[0] & !u64::from(u32::MAX) | u64::from(version));
+        let version = (image.version & !(LOCKED | CHANGING) as u32).wrapping_add(VERSION_ONE as u32);
+        self.unlock(image.first() & !u64::from(u32::MAX) | u64::from(version));
     }
 
     /// Unlocks a bucket that was not changed, and whose first word was `seen` before it was locked.
@@ -276,94 +275,132 @@ fn high_in(highs: u64, slot: usize) -> u16 {
     (highs >> (16 * slot)) as u16
 }
 
-/// A copy of a bucket.
+/// The lanes of a bucket.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Image {
-    words: [u64; WORDS],
-}
+pub(super) struct Lanes([u64; 2]);
 
-impl Image {
+impl Lanes {
+    /// The lane of a slot.
     #[inline(always)]
-    pub(super) fn version(&self) -> Version {
-        Version::of(self.words[0])
-    }
-
-    /// The first word.
-    #[inline(always)]
-    pub(super) fn first(&self) -> u64 {
-        self.words[0]
-    }
-
-    /// The same with another version.
-    pub(super) fn with_version(mut self, version: u32) -> Self {
-        let version = u64::from(version) & !(LOCKED | CHANGING);
-        self.words[0] = self.words[0] & !u64::from(u32::MAX) | version;
-        self
-    }
-
-    /// The bucket without those entries that go, and with them alone.
-    pub(super) fn split(&self, goes: impl Fn(Entry) -> bool) -> (Self, Self) {
-        let gone =
-            self.entries().filter(|&(_, entry)| goes(entry)).fold(0, |gone, (slot, _)| gone | 1 << slot);
-        (self.only(!gone), self.only(gone))
-    }
-
-    /// Without entries in other slots than these, a bit for each.
-    fn only(mut self, slots: u8) -> Self {
-        const LANES_OF: [u64; 4] = [0, u32::MAX as u64, u64::MAX << 32, u64::MAX];
-        self.words[LANES] &= LANES_OF[usize::from(slots & 3)];
-        self.words[LANES + 1] &= LANES_OF[usize::from((slots >> 2) & 3)];
-        self
-    }
-
-    #[inline(always)]
-    pub(super) fn get(&self, slot: usize) -> Entry {
-        Entry {
-            lane: lane_in(&[self.words[LANES], self.words[LANES + 1]], slot),
-            small: small_in(self.words[0], slot),
-            low: self.words[LOWS + slot],
-            high: high_in(self.words[HIGHS], slot),
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn set(&mut self, slot: usize, entry: Entry) {
-        let put = |word: &mut u64, shift: usize, mask: u64, value: u64| {
-            *word = *word & !(mask << shift) | value << shift;
-        };
-        put(&mut self.words[0], 32 + 8 * slot, 0xff, entry.small.into());
-        put(&mut self.words[LANES + slot / 2], 32 * (slot % 2), u32::MAX.into(), entry.lane.into());
-        put(&mut self.words[HIGHS], 16 * slot, 0xffff, entry.high.into());
-        self.set_low(slot, entry.low);
-    }
-
-    #[inline(always)]
-    pub(super) fn set_low(&mut self, slot: usize, low: u64) {
-        self.words[LOWS + slot] = low;
-    }
-
-    #[inline(always)]
-    fn lanes(&self) -> [u64; 2] {
-        [self.words[LANES], self.words[LANES + 1]]
+    pub(super) fn get(&self, slot: usize) -> u32 {
+        lane_in(&self.0, slot)
     }
 
     /// The slots without an entry.
     #[inline(always)]
     pub(super) fn free(&self) -> Slots {
-        Slots::free(&self.lanes())
+        Slots::free(&self.0)
+    }
+
+    #[inline(always)]
+    pub(super) fn has_room(&self) -> bool {
+        let free = Want::new(0, BY_PARENT, None);
+        free.matches(self.0[0]) | free.matches(self.0[1]) != 0
+    }
+
+    /// Whether there is an entry with a tag, or a free slot that seems so.
+    #[inline(always)]
+    pub(super) fn may_have_tag(&self, tag: u32) -> bool {
+        let want = Want::new(tag, TAG, None);
+        want.matches(self.0[0]) | want.matches(self.0[1]) != 0
+    }
+}
+
+/// A copy of a bucket, field by field.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Image {
+    /// The last half of the first word.
+    version: u32,
+    small: [u8; SLOTS],
+    lane: [u32; SLOTS],
+    low: [u64; SLOTS],
+    high: [u16; SLOTS],
+}
+
+impl Image {
+    #[inline(always)]
+    fn of(words: [u64; WORDS]) -> Self {
+        let lanes = [words[LANES], words[LANES + 1]];
+        Self {
+            version: words[0] as u32,
+            small: std::array::from_fn(|slot| small_in(words[0], slot)),
+            lane: std::array::from_fn(|slot| lane_in(&lanes, slot)),
+            low: std::array::from_fn(|slot| words[LOWS + slot]),
+            high: std::array::from_fn(|slot| high_in(words[HIGHS], slot)),
+        }
+    }
+
+    #[inline(always)]
+    fn words(&self) -> [u64; WORDS] {
+        let Lanes(lanes) = self.lanes();
+        let highs = (0..SLOTS).fold(0, |highs, slot| highs | u64::from(self.high[slot]) << (16 * slot));
+        let low = &self.low;
+        [self.first(), lanes[0], lanes[1], low[0], low[1], low[2], low[3], highs]
+    }
+
+    #[inline(always)]
+    pub(super) fn version(&self) -> Version {
+        Version::of(self.version.into())
+    }
+
+    /// The first word.
+    #[inline(always)]
+    pub(super) fn first(&self) -> u64 {
+        let small = (0..SLOTS).fold(0, |small, slot| small | u64::from(self.small[slot]) << (32 + 8 * slot));
+        small | u64::from(self.version)
+    }
+
+    /// The same with another version.
+    pub(super) fn with_version(self, version: u32) -> Self {
+        Self { version: version & !(LOCKED | CHANGING) as u32, ..self }
+    }
+
+    /// The bucket without those entries whose lanes go, and with them alone.
+    #[inline(always)]
+    pub(super) fn split(&self, goes: impl Fn(u32) -> bool) -> (Self, Self) {
+        let (mut kept, mut gone) = (*self, *self);
+        for slot in 0..SLOTS {
+            let left = if goes(self.lane[slot]) { &mut kept } else { &mut gone };
+            left.lane[slot] = 0;
+        }
+        (kept, gone)
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, slot: usize) -> Entry {
+        Entry { lane: self.lane[slot], small: self.small[slot], low: self.low[slot], high: self.high[slot] }
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&mut self, slot: usize, entry: Entry) {
+        self.lane[slot] = entry.lane;
+        self.small[slot] = entry.small;
+        self.low[slot] = entry.low;
+        self.high[slot] = entry.high;
+    }
+
+    #[inline(always)]
+    pub(super) fn set_low(&mut self, slot: usize, low: u64) {
+        self.low[slot] = low;
+    }
+
+    #[inline(always)]
+    pub(super) fn lanes(&self) -> Lanes {
+        let [a, b, c, d] = self.lane.map(u64::from);
+        Lanes([b << 32 | a, d << 32 | c])
+    }
+
+    /// The slots without an entry.
+    #[inline(always)]
+    pub(super) fn free(&self) -> Slots {
+        self.lanes().free()
     }
 
     /// The entries, with their slots.
     #[inline(always)]
     pub(super) fn entries(&self) -> impl Iterator<Item = (usize, Entry)> + '_ {
-        Slots(!self.free().0 & ALL_SLOTS).map(|slot| (slot, self.get(slot)))
-    }
-
-    /// The entries with a tag.
-    #[inline(always)]
-    pub(super) fn with_tag(&self, tag: u32) -> impl Iterator<Item = Entry> + '_ {
-        let slots = Slots::with(&self.lanes(), &Want::new(tag, TAG, None));
-        slots.map(|slot| self.get(slot)).filter(|entry| !entry.is_none())
+        (0..SLOTS).map(|slot| (slot, self.get(slot))).filter(|(_, entry)| !entry.is_none())
     }
 }
 
@@ -399,7 +436,9 @@ impl Slots {
 
     #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        self.0.count_ones()
+        // Four bits for each set of slots.
+        const LENGTHS: u64 = 0x4332_3221_3221_2110;
+        (LENGTHS >> (4 * self.0)) as u32 & 15
     }
 }
 

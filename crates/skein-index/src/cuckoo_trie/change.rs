@@ -9,8 +9,9 @@
 //! verified in one go). A lock is never waited for: if one cannot be had, the change is given up, its locks are given back,
 //! and the writer plans anew; so there is no deadlock.
 //!
-//! A new node whose two buckets are full takes the slot of an entry that has room in its other bucket: that move is part of the same change, with one
-//! bucket more. Only if no entry has such room, the change is given up, and entries are moved along a path first (`room.rs`). An entry whose place the
+//! A new node whose two buckets are full takes the slot of an entry that has room in its other bucket, or can have it by one more move: these moves are
+//! part of the same change, with a bucket or two more (`way.rs`). Only if there is no such way, the change is given up, and entries are moved along a
+//! longer one first (`room.rs`). An entry whose place the
 //! plan relies on, because it was taken as a node or set, is pinned, and stays where it is. That the color of a new node is free is seen in both of its buckets, so
 //! both are locked; an entry that moves is the same in the same two buckets, so its color needs no look.
 //!
@@ -20,14 +21,15 @@
 
 use arrayvec::ArrayVec;
 
-use super::bucket::{Bucket, Image, SLOTS};
+use super::bucket::{Bucket, Image, Lanes, SLOTS, Slots};
 use super::entry::{Body, COLORS, Entry, lane};
 use super::search::Node;
-use super::table::{Pair, Table};
+use super::table::{Pair, Size, Table};
+use super::way;
 use crate::hash::peelable::EMPTY_HASH;
 
-/// Buckets in a change: those of [`NODES_MAX`] new nodes, one more for each that another entry makes way for, and those of a few old ones.
-const BUCKETS_MAX: usize = 3 * NODES_MAX + 6;
+/// Buckets in a change: those of [`NODES_MAX`] new nodes, two more for each that others make way for, and those of a few old ones.
+const BUCKETS_MAX: usize = 4 * NODES_MAX + 6;
 /// New nodes in a change.
 pub(super) const NODES_MAX: usize = 9;
 
@@ -64,12 +66,12 @@ pub(super) struct Spot {
 /// A change under way.
 #[derive(Debug)]
 pub(super) struct Change<'t, const V: usize> {
-    table: &'t Table<V>,
+    pub(super) table: &'t Table<V>,
     held: ArrayVec<Held<'t>, BUCKETS_MAX>,
     /// The size of the table that it is planned for.
-    size: u32,
+    pub(super) size: Size,
     /// The entries that it puts in place.
-    placed: ArrayVec<(u32, Pair), { 2 * NODES_MAX }>,
+    placed: ArrayVec<(u32, Pair), { 3 * NODES_MAX }>,
     /// How many of `held` are locked; 0 again once they are unlocked.
     locked: usize,
     /// How many entries it moves to other buckets.
@@ -82,11 +84,10 @@ pub(super) struct Change<'t, const V: usize> {
 
 impl<'t, const V: usize> Change<'t, V> {
     pub(super) fn new(table: &'t Table<V>) -> Self {
-        let size = table.size();
         Self {
             table,
             held: ArrayVec::new(),
-            size,
+            size: table.places(),
             placed: ArrayVec::new(),
             locked: 0,
             moved: 0,
@@ -96,10 +97,16 @@ impl<'t, const V: usize> Change<'t, V> {
     }
 
     /// Copies a bucket, unless it was copied before.
+    #[inline(always)]
     pub(super) fn take(&mut self, number: u32) -> usize {
-        if let Some(held) = self.held.iter().position(|held| held.number == number) {
-            return held;
+        match self.held.iter().position(|held| held.number == number) {
+            Some(held) => held,
+            None => self.copy(number),
         }
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, number: u32) -> usize {
         let bucket = self.table.bucket(number);
         let image = bucket.image();
         self.held.push(Held { bucket, number, seen: image.first(), image, pinned: 0, dirty: false });
@@ -164,25 +171,35 @@ impl<'t, const V: usize> Change<'t, V> {
     /// Moves an entry to its other bucket, which is to be this one.
     pub(super) fn move_to(&mut self, from: Spot, number: u32) -> Result<(), Obstacle> {
         let (entry, old) = (self.entry(from), self.held[from.held].number);
-        if entry.is_none() {
-            return Err(Obstacle::Changed);
-        }
-        let hash = Table::<V>::hash_of(entry, old);
-        let pair = Table::<V>::pair_at(hash, self.size);
-        if pair.of(entry) != (old, number) {
+        let (home, other) =
+            (Table::<V>::home(entry.lane, old, self.size), Table::<V>::other_at(entry.lane, old, self.size));
+        if entry.is_none() || (home, other) != (old, number) {
             return Err(Obstacle::Changed);
         }
         let to = self.take(number);
         let slot = self.image(to).free().first().ok_or(Obstacle::Changed)?;
+        self.give_over(from, Spot { held: to, slot });
         self.set(from, Entry::NONE);
-        self.set(Spot { held: to, slot }, entry.moved());
-        self.placed.push((hash, pair));
-        self.moved += 1;
         Ok(())
     }
 
-    /// Moves those entries of a bucket that `goes` says, as they are, to an empty one, which gets this version.
-    pub(super) fn split(&mut self, from: usize, to: usize, version: u32, goes: impl Fn(Entry) -> bool) {
+    /// Copies an entry to a place in its other bucket. What it leaves is for the caller to set.
+    #[inline(always)]
+    pub(super) fn give_over(&mut self, from: Spot, to: Spot) {
+        let (entry, old, new) = (self.entry(from), self.held[from.held].number, self.held[to.held].number);
+        let pair = if entry.is_secondary() {
+            Pair { primary: new, secondary: old }
+        } else {
+            Pair { primary: old, secondary: new }
+        };
+        let hash = Table::<V>::hash_of(entry.lane, old);
+        self.set(to, entry.moved());
+        self.placed.push((hash, pair));
+        self.moved += 1;
+    }
+
+    /// Moves those entries of a bucket whose lanes `goes` says, as they are, to an empty one, which gets this version.
+    pub(super) fn split(&mut self, from: usize, to: usize, version: u32, goes: impl Fn(u32) -> bool) {
         let (kept, gone) = self.image(from).split(goes);
         self.moved += SLOTS as u32 - gone.free().len();
         for (held, image) in [(from, kept), (to, gone.with_version(version))] {
@@ -196,7 +213,7 @@ impl<'t, const V: usize> Change<'t, V> {
         let image = *self.image(from);
         for (slot, entry) in image.entries() {
             self.clear(Spot { held: from, slot });
-            let hash = Table::<V>::hash_of(entry, self.held[from].number);
+            let hash = Table::<V>::hash_of(entry.lane, self.held[from].number);
             self.put(to, entry).ok_or(Obstacle::Crowded(hash))?;
             self.moved += 1;
         }
@@ -211,21 +228,21 @@ impl<'t, const V: usize> Change<'t, V> {
         parent: u8,
         body: Body,
     ) -> Result<(Spot, u8), Obstacle> {
-        let pair = Table::<V>::pair_at(hash, self.size);
+        let pair = self.size.pair::<V>(hash);
         let (first, second) = (self.take(pair.primary), self.take(pair.secondary));
-        let color = self.free_color(hash, pair, (first, second))?;
-        let free = (self.image(first).free(), self.image(second).free());
-        let (mut held, free) = if free.1.len() > free.0.len() { (second, free.1) } else { (first, free.0) };
-        let slot = if let Some(slot) = free.first() {
-            slot
+        let lanes = (self.image(first).lanes(), self.image(second).lanes());
+        let tag = Table::<V>::tag(hash);
+        let color = if hash == EMPTY_HASH || lanes.0.may_have_tag(tag) || lanes.1.may_have_tag(tag) {
+            self.free_color(hash, first, second)?
         } else {
-            let way = self.make_way(first, second).ok_or(Obstacle::Crowded(hash))?;
-            held = way.held;
-            way.slot
+            0
+        };
+        let spot = match free_slot((first, lanes.0.free()), (second, lanes.1.free())) {
+            Some(spot) => spot,
+            None => self.make_way(first, second).ok_or(Obstacle::Crowded(hash))?,
         };
         // Where both are the same bucket, the entry is there as in its primary one.
-        let lane = lane(Table::<V>::tag(hash), held != first, symbol, parent);
-        let spot = Spot { held, slot };
+        let lane = lane(tag, spot.held != first, symbol, parent);
         self.set(spot, Entry::new(lane, color, body));
         self.added += 1;
         self.placed.push((hash, pair));
@@ -233,13 +250,13 @@ impl<'t, const V: usize> Change<'t, V> {
     }
 
     /// The least color that no other node has whose name has this hash.
-    #[inline(always)]
-    fn free_color(&self, hash: u32, pair: Pair, held: (usize, usize)) -> Result<u8, Obstacle> {
+    #[cold]
+    fn free_color(&self, hash: u32, first: usize, second: usize) -> Result<u8, Obstacle> {
         // The root has the first color, and no place in the table.
         let mut taken = u8::from(hash == EMPTY_HASH);
-        for (held, number) in [(held.0, pair.primary), (held.1, pair.secondary)] {
-            for entry in self.image(held).with_tag(Table::<V>::tag(hash)) {
-                if Table::<V>::hash_of(entry, number) == hash {
+        for Held { image, number, .. } in [first, second].map(|held| &self.held[held]) {
+            for (_, entry) in image.entries() {
+                if Table::<V>::hash_of(entry.lane, *number) == hash {
                     taken |= 1 << entry.color();
                 }
             }
@@ -248,31 +265,32 @@ impl<'t, const V: usize> Change<'t, V> {
         if color < COLORS { Ok(color) } else { Err(Obstacle::OutOfColors) }
     }
 
-    /// Moves an entry out of one of two full buckets, if its other one has a free slot; returns the slot that it leaves.
+    /// Moves entries out of one of two full buckets, if there is room near by; returns a slot there to be set.
     #[inline(never)]
     fn make_way(&mut self, first: usize, second: usize) -> Option<Spot> {
         self.crowded = true;
-        self.make_way_in(first).or_else(|| self.make_way_in(second))
+        way::make(self, [first, second])
     }
 
-    fn make_way_in(&mut self, at: usize) -> Option<Spot> {
-        let Held { number, image, pinned, .. } = &self.held[at];
-        let others: [u32; SLOTS] = std::array::from_fn(|slot| {
-            let other = Table::<V>::other_at(image.get(slot), *number, self.size);
-            self.table.prefetch_bucket(other);
-            other
-        });
-        let pinned = *pinned;
-        let may_go = |&slot: &usize| pinned >> slot & 1 == 0 && self.has_room(others[slot]);
-        let from = Spot { held: at, slot: (0..SLOTS).find(may_go)? };
-        self.move_to(from, others[from.slot]).ok()?;
-        Some(from)
+    /// The lanes of a bucket, as it is to be, and which of its slots are pinned.
+    #[inline(always)]
+    pub(super) fn lanes(&self, number: u32) -> (Lanes, u8) {
+        match self.held.iter().find(|held| held.number == number) {
+            Some(held) => (held.image.lanes(), held.pinned),
+            None => (self.table.bucket(number).lanes(), 0),
+        }
     }
 
-    /// Whether a bucket has a free slot, as it is to be.
-    fn has_room(&self, number: u32) -> bool {
-        let held = self.held.iter().find(|held| held.number == number);
-        held.map_or_else(|| self.table.bucket(number).has_room(), |held| held.image.free().first().is_some())
+    /// Whether a bucket has a free slot, as it is and as it is to be.
+    #[inline(always)]
+    pub(super) fn has_room(&self, number: u32) -> bool {
+        self.table.bucket(number).lanes().has_room() && self.lanes(number).0.has_room()
+    }
+
+    /// The number of a bucket that was taken.
+    #[inline(always)]
+    pub(super) fn number(&self, held: usize) -> u32 {
+        self.held[held].number
     }
 
     /// Whether both buckets of a new node were full.
@@ -290,9 +308,9 @@ impl<'t, const V: usize> Change<'t, V> {
             self.locked += 1;
         }
         // The table may have grown since: then a place may be another one by now. The bucket that it would be taken from is locked.
-        let size = self.table.size();
-        let is_elsewhere = |&(hash, pair): &(u32, Pair)| Table::<V>::pair_at(hash, size) != pair;
-        if size != self.size && self.placed.iter().any(is_elsewhere) {
+        let size = self.table.places();
+        let is_elsewhere = |&(hash, pair): &(u32, Pair)| size.pair::<V>(hash) != pair;
+        if size.buckets() != self.size.buckets() && self.placed.iter().any(is_elsewhere) {
             self.unlock();
             return Err(Obstacle::Changed);
         }
@@ -338,4 +356,11 @@ impl<const V: usize> Drop for Change<'_, V> {
     fn drop(&mut self) {
         self.unlock();
     }
+}
+
+/// A free slot in one of two buckets, in the one that has more of them.
+#[inline(always)]
+fn free_slot(first: (usize, Slots), second: (usize, Slots)) -> Option<Spot> {
+    let (held, free) = if second.1.len() > first.1.len() { second } else { first };
+    free.first().map(|slot| Spot { held, slot })
 }

@@ -73,13 +73,14 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let size = self.table.size();
         ensure!((Table::<V>::LEAST..=Table::<V>::MOST).contains(&size), "{size} buckets");
         shape.slots = size as usize * SLOTS;
+        let places = self.table.places();
         let mut names = HashSet::new();
         let (mut entries, mut wrong) = (0, None);
         self.table.each(|bucket, slot, entry| {
             entries += 1;
             shape.secondary += usize::from(entry.is_secondary());
-            let hash = Table::<V>::hash_of(entry, bucket);
-            if Table::<V>::home(entry, bucket, size) != bucket {
+            let hash = Table::<V>::hash_of(entry.lane, bucket);
+            if Table::<V>::home(entry.lane, bucket, places) != bucket {
                 wrong = Some(format!("bucket {bucket}, slot {slot}: an entry of another bucket"));
             }
             if !names.insert((hash, entry.color())) {

@@ -57,6 +57,7 @@ mod teardown;
 mod tests;
 pub mod variant;
 mod walk;
+mod way;
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -18,7 +18,7 @@ pub const PREFETCH_DEPTH: u32 = 6;
 /// The most nodes ahead that a search can ask for.
 pub const PREFETCH_DEPTH_MAX: u32 = RING as u32 - 1;
 /// How many where most leaves have been passed already: further ones would mostly be asked for in vain.
-const AHEAD_OF_FEW: u32 = 2;
+const AHEAD_OF_FEW: u32 = 1;
 /// Prefixes kept: that of where the search is, and of as many more as it may be ahead.
 const RING: usize = 16;
 

@@ -10,7 +10,7 @@ use skein_sync::spin::Backoff;
 use super::CuckooTrie;
 use super::bucket::{SLOTS, WORDS};
 use super::change::{Change, Obstacle};
-use super::table::Table;
+use super::table::{Size, Table};
 use crate::index::Refused;
 use crate::slot::Slot;
 
@@ -121,7 +121,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let from = without_first_bit(size);
         let mut change = Change::new(&self.table);
         let (old, new) = (change.take(from), change.take(size));
-        change.split(old, new, version, |entry| Table::<V>::home(entry, from, size + 1) == size);
+        let grown = Size::of(size + 1);
+        change.split(old, new, version, |lane| Table::<V>::home(lane, from, grown) == size);
         change.lock()?;
         change.apply_with(|| self.table.set_size(size + 1));
         Ok(())

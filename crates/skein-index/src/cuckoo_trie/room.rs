@@ -11,6 +11,7 @@
 use arrayvec::ArrayVec;
 
 use super::CuckooTrie;
+use super::bucket::SLOTS;
 use super::change::{Change, NODES_MAX, Obstacle, Spot};
 use super::table::Table;
 use crate::index::Refused;
@@ -76,7 +77,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         // Buckets are looked at in order; those that the entries of the first ones could move to are asked for before that, and not many at once.
         let (mut looked_at, mut followed) = (0, 0);
         while let Some(&Reached { bucket, from, .. }) = reached.get(looked_at) {
-            if self.table.bucket(bucket).has_room() && !(another && from == usize::MAX) {
+            if self.table.bucket(bucket).lanes().has_room() && !(another && from == usize::MAX) {
                 self.shift(&reached, looked_at)?;
                 return Ok(true);
             }
@@ -91,10 +92,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Adds the other buckets of the entries in one of the buckets reached.
     fn follow(&self, reached: &mut ArrayVec<Reached, LOOKED_AT_MAX>, from: usize, kept: &[u32]) {
-        let (bucket, size) = (reached[from].bucket, self.table.size());
-        for (slot, entry) in self.table.bucket(bucket).image().entries() {
-            let other = Table::<V>::other_at(entry, bucket, size);
-            if !reached.is_full() && other != bucket && !kept.contains(&other) {
+        let (bucket, size) = (reached[from].bucket, self.table.places());
+        let lanes = self.table.bucket(bucket).lanes();
+        for slot in 0..SLOTS {
+            let other = Table::<V>::other_at(lanes.get(slot), bucket, size);
+            if !reached.is_full() && lanes.get(slot) != 0 && other != bucket && !kept.contains(&other) {
                 self.table.prefetch_bucket(other);
                 reached.push(Reached { bucket: other, from, slot });
             }

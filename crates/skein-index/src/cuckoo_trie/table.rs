@@ -29,7 +29,7 @@ use skein_sync::mutex::{Mutex, MutexGuard};
 
 use super::bucket::{Bucket, WORDS};
 use super::depths::Depths;
-use super::entry::{Entry, TAG_BITS};
+use super::entry::{Entry, TAG, TAG_BITS};
 use super::hints::Hints;
 use super::prefixes::PREFETCH_DEPTH;
 use super::variant::{WITHOUT_HUGE_PAGES, has, least_bits};
@@ -80,6 +80,12 @@ pub(super) struct Size {
 }
 
 impl Size {
+    /// How many buckets there are.
+    #[inline(always)]
+    pub(super) fn buckets(self) -> u32 {
+        self.buckets
+    }
+
     #[inline(always)]
     pub(super) fn of(buckets: u32) -> Self {
         Self { buckets, mask: u32::MAX >> buckets.leading_zeros() }
@@ -275,55 +281,63 @@ impl<const V: usize> Table<V> {
         self.places().pair::<V>(hash)
     }
 
+    /// The hash of the name of an entry with this lane in a bucket.
     #[inline(always)]
-    pub(super) fn pair_at(hash: u32, size: u32) -> Pair {
-        Size::of(size).pair::<V>(hash)
-    }
-
-    /// The hash of the name of an entry in a bucket.
-    #[inline(always)]
-    pub(super) fn hash_of(entry: Entry, bucket: u32) -> u32 {
-        let tag = entry.tag();
-        let low = if entry.is_secondary() { bucket ^ Self::mix(tag) } else { bucket };
+    pub(super) fn hash_of(lane: u32, bucket: u32) -> u32 {
+        let tag = lane & TAG;
+        let low = bucket ^ Self::mix(tag) & if_secondary(lane);
         tag << Self::LEAST_BITS | low & Self::LOW
     }
 
-    /// Where an entry of a bucket belongs in a table of `size`.
+    /// Where an entry with this lane, which is in a bucket, belongs in a table of a size.
     #[inline(always)]
-    pub(super) fn home(entry: Entry, bucket: u32, size: u32) -> u32 {
-        Self::pair_at(Self::hash_of(entry, bucket), size).of(entry).0
+    pub(super) fn home(lane: u32, bucket: u32, size: Size) -> u32 {
+        let tag = lane & TAG;
+        let (first, second) = (tag << Self::LEAST_BITS, Self::mix(tag));
+        let above = first ^ (first ^ second) & if_secondary(lane);
+        size.place(above & !Self::LOW | bucket & Self::LOW)
     }
 
-    /// The other bucket of an entry in a bucket, in a table of `size`.
+    /// The other bucket of an entry with this lane in a bucket, in a table of a size.
     #[inline(always)]
-    pub(super) fn other_at(entry: Entry, bucket: u32, size: u32) -> u32 {
-        Self::pair_at(Self::hash_of(entry, bucket), size).of(entry).1
+    pub(super) fn other_at(lane: u32, bucket: u32, size: Size) -> u32 {
+        let tag = lane & TAG;
+        let (first, second) = (tag << Self::LEAST_BITS, Self::mix(tag));
+        let above = second ^ (first ^ second) & if_secondary(lane);
+        size.place(above & !Self::LOW | (bucket ^ second) & Self::LOW)
     }
+}
+
+/// All bits for the lane of an entry that is in its secondary bucket, none otherwise: as good as a coin toss, so computed without a branch.
+#[inline(always)]
+fn if_secondary(lane: u32) -> u32 {
+    (lane >> TAG_BITS & 1).wrapping_neg()
 }
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
-    use crate::cuckoo_trie::entry::{Body, lane};
+    use crate::cuckoo_trie::entry::lane;
 
     type Small = Table<3>;
 
     #[test]
     fn an_entry_and_its_place_tell_the_hash_at_any_size() {
-        for size in [8, 9, 15, 16, 17, 31, 100, 128, 4000] {
+        for size in [8, 9, 15, 16, 17, 31, 100, 128, 4000].map(Size::of) {
             for hash in (0..1 << Small::HASH_BITS).step_by(997) {
-                let pair = Small::pair_at(hash, size);
-                assert!(pair.primary < size && pair.secondary < size);
-                let entry = Entry::new(lane(Small::tag(hash), false, 1, 0), 0, Body::leaf(0));
-                assert_eq!(Small::hash_of(entry, pair.primary), hash);
-                assert_eq!(Small::hash_of(entry.moved(), pair.secondary), hash);
-                assert_eq!(Small::home(entry, pair.primary, size), pair.primary);
-                assert_eq!(Small::home(entry.moved(), pair.secondary, size), pair.secondary);
-                assert_eq!(Small::other_at(entry, pair.primary, size), pair.secondary);
-                assert_eq!(Small::other_at(entry.moved(), pair.secondary, size), pair.primary);
+                let pair = size.pair::<3>(hash);
+                assert!(pair.primary < size.buckets && pair.secondary < size.buckets);
+                let (first, second) =
+                    (lane(Small::tag(hash), false, 1, 0), lane(Small::tag(hash), true, 1, 0));
+                assert_eq!(Small::hash_of(first, pair.primary), hash);
+                assert_eq!(Small::hash_of(second, pair.secondary), hash);
+                assert_eq!(Small::home(first, pair.primary, size), pair.primary);
+                assert_eq!(Small::home(second, pair.secondary, size), pair.secondary);
+                assert_eq!(Small::other_at(first, pair.primary, size), pair.secondary);
+                assert_eq!(Small::other_at(second, pair.secondary, size), pair.primary);
                 // A split moves an entry to the new bucket, or leaves it.
-                let next = Small::home(entry, pair.primary, size + 1);
-                assert!(next == pair.primary || next == size);
+                let next = Small::home(first, pair.primary, Size::of(size.buckets + 1));
+                assert!(next == pair.primary || next == size.buckets);
             }
         }
     }
