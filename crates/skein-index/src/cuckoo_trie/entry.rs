@@ -164,10 +164,6 @@ impl Entry {
         Self { lane: self.lane ^ SECONDARY, ..self }
     }
 
-    pub(super) fn tag(self) -> u32 {
-        self.lane & TAG
-    }
-
     pub(super) fn is_secondary(self) -> bool {
         self.lane & SECONDARY != 0
     }
@@ -260,7 +256,7 @@ mod tests {
     fn an_entry_gives_back_what_went_in() {
         let lane = lane(0x1f_0f0f, true, 32, 6);
         let entry = Entry::new(lane, 5, Body::branch(0x1_8000_0001));
-        assert_eq!((entry.tag(), entry.is_secondary(), entry.symbol()), (0x1f_0f0f, true, 32));
+        assert_eq!((entry.lane & TAG, entry.is_secondary(), entry.symbol()), (0x1f_0f0f, true, 32));
         assert_eq!((entry.parent(), entry.color(), entry.kind()), (6, 5, Kind::Branch));
         assert_eq!(entry.bitmap(), 0x1_8000_0001);
         assert_eq!((entry.moved().is_secondary(), entry.moved().moved()), (false, entry));

@@ -16,10 +16,10 @@ use crate::slot::Slot;
 
 /// Buckets that are added or taken away at a time.
 const STEPS: u32 = if cfg!(skein_loom) { 1 } else { 8 };
-/// The share of slots in use, in hundredths, above which the table grows. The paper has 85; up to that inserts hardly feel it.
-const FULL: usize = 84;
+/// The share of slots in use, in hundredths, above which the table grows. The paper has 85; there, entries make way for one insert in two.
+const FULL: usize = 82;
 /// The same where keys share much: they have two entries each and more, so that memory counts for more, and an insert is mostly its search.
-const FULL_OF_LONG: usize = 90;
+const FULL_OF_LONG: usize = 88;
 /// How much less the share may be if a new entry found no way to a place. Before the table has doubled, the buckets that were not split yet have twice
 /// the entries to bear that the others have, and are full; it is then that this comes into play.
 const TIGHTER: usize = 2;

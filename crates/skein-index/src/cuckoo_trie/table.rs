@@ -64,14 +64,6 @@ pub(super) struct Pair {
     pub(super) secondary: u32,
 }
 
-impl Pair {
-    /// The bucket that an entry belongs to, and its other one.
-    #[inline(always)]
-    pub(super) fn of(self, entry: Entry) -> (u32, u32) {
-        if entry.is_secondary() { (self.secondary, self.primary) } else { (self.primary, self.secondary) }
-    }
-}
-
 /// A number of buckets, with what places are computed by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
