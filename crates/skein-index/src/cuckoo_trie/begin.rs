@@ -13,26 +13,40 @@ use super::CuckooTrie;
 use super::bucket::Want;
 use super::change::Obstacle;
 use super::entry::Kind;
-use super::hints::Hint;
+use super::hints::{Hint, Sums};
 use super::prefixes::{Prefixes, Start};
 use super::search::{Named, Stop};
+use super::steps::Way;
 use super::symbol::Symbols;
+use super::table::Size;
 use crate::record::Record;
 use crate::slot::Slot;
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// Where a lookup had best begin, if not at the root. The buckets that it looks at first are asked for.
+    /// A lookup's way, from where it had best begin; none if that is the root.
     #[inline(always)]
-    pub(super) fn start(&self, prefixes: &mut Prefixes<'_, '_, V>) -> Option<Start> {
-        match self.table.depths.start() {
-            Some(depth) => (depth < prefixes.count()).then(|| prefixes.skip_to(depth)),
-            None => self.start_by_hints(prefixes),
+    pub(super) fn way<'k>(&self, key: &'k [u8], size: Size) -> Option<Way<'k>> {
+        if let Some(depth) = self.table.depths.start() {
+            return Way::from_depth(&self.table, size, key, depth);
         }
+        let mut sums = Sums::new();
+        self.table.hints.ask(key, &mut sums);
+        self.way_by_hints(key, &sums, size)
     }
 
+    /// The same by hints that were asked for.
+    #[inline(always)]
+    pub(super) fn way_by_hints<'k>(&self, key: &'k [u8], sums: &Sums, size: Size) -> Option<Way<'k>> {
+        let hint = self.table.hints.deepest(sums, Symbols::of(key).count())?;
+        Some(Way::from_hint(&self.table, size, key, hint))
+    }
+
+    /// Where another search had best begin by hints.
     #[inline(never)]
     fn start_by_hints(&self, prefixes: &mut Prefixes<'_, '_, V>) -> Option<Start> {
-        let hint = self.table.hints.deepest(prefixes.key(), prefixes.count())?;
+        let mut sums = Sums::new();
+        self.table.hints.ask(prefixes.key(), &mut sums);
+        let hint = self.table.hints.deepest(&sums, prefixes.count())?;
         Some(prefixes.start_at(hint.hash, hint.depth))
     }
 

@@ -46,12 +46,21 @@ pub(super) struct Hint {
     pub(super) depth: u32,
 }
 
-/// The sums of a key's beginnings, of 8 bytes, 16 and so on.
-pub(super) type Sums = ArrayVec<u64, HINTS_MAX>;
+/// What is known of the hint for a key's beginning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sum {
+    place: u32,
+    /// What it is known by there.
+    check: u32,
+}
 
-/// The least depth of a node whose name has all of the first `8 * count` bytes.
+/// Those of a key's beginnings, of 8 bytes, 16 and so on.
+pub(super) type Sums = ArrayVec<Sum, HINTS_MAX>;
+
+/// The depth of a node whose name has all symbols of the first `8 * count` bytes that lie in them alone. A node further down is the
+/// only one of its depth below these bytes if it is the first one from here on; one symbol deeper, there may be others beside it.
 fn depth_at(count: usize) -> u32 {
-    (8 * STRIDE * count).div_ceil(5) as u32
+    (8 * STRIDE * count / 5) as u32
 }
 
 impl Hints {
@@ -90,73 +99,48 @@ impl Hints {
         self.len() == 0
     }
 
-    /// Shows `each` the sums of a key's beginnings, the shortest one's first, and asks for their hints.
+    /// Adds what is known of the hints for a key's beginnings, the shortest one first, and asks for them; nothing if there are no hints.
     #[inline(always)]
-    fn ask_for(&self, key: &[u8], mut each: impl FnMut(u64)) {
-        let len = self.places();
+    pub(super) fn ask(&self, key: &[u8], sums: &mut Sums) {
+        if self.is_empty() {
+            return;
+        }
+        let len = Size::of(self.len() as u32);
         let mut state = self.hash.start();
         for (shorter, word) in key.as_chunks::<STRIDE>().0.iter().take(HINTS_MAX).enumerate() {
             state = self.hash.step(state, u64::from_le_bytes(*word));
             let sum = PrefixHash::of_words(state, STRIDE * (shorter + 1));
-            prefetch_read(self.words.line_address(place(sum, len) / LINE));
-            each(sum);
-        }
-    }
-
-    /// The sums of a key's beginnings, whose hints are asked for.
-    fn sums(&self, key: &[u8]) -> Sums {
-        let mut sums = Sums::new();
-        self.ask_for(key, |sum| sums.push(sum));
-        sums
-    }
-
-    /// Asks for the hints of a key, if there are any.
-    #[inline(always)]
-    pub(super) fn ask(&self, key: &[u8]) {
-        if !self.is_empty() {
-            self.ask_for(key, |_| ());
+            let place = len.place((sum >> 32) as u32);
+            prefetch_read(self.words.line_address(place as usize / LINE));
+            sums.push(Sum { place, check: sum as u32 >> 8 });
         }
     }
 
     #[inline(always)]
-    fn places(&self) -> Size {
-        Size::of(self.len().max(1) as u32)
-    }
-
-    #[inline(always)]
-    fn word(&self, sum: u64, len: Size) -> &AtomicU64 {
-        let place = place(sum, len);
-        // SAFETY: so many words were ready once.
+    fn word(&self, sum: Sum) -> &AtomicU64 {
+        let place = sum.place as usize;
+        // SAFETY: so many words were ready when it was asked for.
         let line = unsafe { self.words.line(place / LINE) };
         &line[place % LINE]
     }
 
-    /// The hint for the longest beginning of a key that has one, of a node whose depth is less than `limit`.
+    /// The hint for the longest of a key's beginnings that has one, of a node whose depth is less than `limit`.
     #[inline(always)]
-    pub(super) fn deepest(&self, key: &[u8], limit: u32) -> Option<Hint> {
-        if self.is_empty() {
-            return None;
-        }
-        let mut sums = [0; HINTS_MAX];
-        let mut count = 0;
-        self.ask_for(key, |sum| {
-            sums[count] = sum;
-            count += 1;
-        });
-        let len = self.places();
-        (1..=count).rev().find_map(|count| {
-            let sum = sums[count - 1];
+    pub(super) fn deepest(&self, sums: &Sums, limit: u32) -> Option<Hint> {
+        sums.iter().enumerate().rev().find_map(|(shorter, &sum)| {
             // Relaxed: a hint.
-            let word = self.word(sum, len).load(Ordering::Relaxed);
-            let depth = depth_at(count) + (word >> 32 & 0xff) as u32;
-            (word >> 40 == check(sum) && depth < limit && word != 0)
+            let word = self.word(sum).load(Ordering::Relaxed);
+            let depth = depth_at(shorter + 1) + (word >> 32 & 0xff) as u32;
+            (word >> 40 == sum.check.into() && depth < limit && word != 0)
                 .then_some(Hint { hash: word as u32, depth })
         })
     }
 
     /// Takes notes along a key.
     pub(super) fn notes(&self, key: &[u8]) -> Notes<'_> {
-        Notes { hints: self, sums: self.sums(key), noted: 0 }
+        let mut sums = Sums::new();
+        self.ask(key, &mut sums);
+        Notes { hints: self, sums, noted: 0 }
     }
 
     /// Whether the nodes on the way of a key that was added are to be noted; one in some is enough.
@@ -179,30 +163,18 @@ pub(super) struct Notes<'h> {
 impl Notes<'_> {
     /// Takes note of the next node on the way.
     pub(super) fn note(&mut self, node: Hint) {
-        let count = (5 * node.depth as usize / (8 * STRIDE)).min(self.sums.len());
+        let count = ((5 * node.depth as usize + 4) / (8 * STRIDE)).min(self.sums.len());
         if count <= self.noted {
             return;
         }
         self.noted = count;
         let sum = self.sums[count - 1];
         let beyond = u64::from(node.depth - depth_at(count));
-        let word = check(sum) << 40 | beyond << 32 | u64::from(node.hash);
-        let slot = self.hints.word(sum, self.hints.places());
+        let word = u64::from(sum.check) << 40 | beyond << 32 | u64::from(node.hash);
+        let slot = self.hints.word(sum);
         // Relaxed: hints. One that stays need not be written.
         if beyond < 1 << 8 && slot.load(Ordering::Relaxed) != word {
             slot.store(word, Ordering::Relaxed);
         }
     }
-}
-
-/// Where the hint of a sum is.
-#[inline(always)]
-fn place(sum: u64, len: Size) -> usize {
-    len.place((sum >> 32) as u32) as usize
-}
-
-/// What of a sum is kept to know it by.
-#[inline(always)]
-fn check(sum: u64) -> u64 {
-    sum >> 8 & 0xff_ffff
 }

@@ -1,10 +1,10 @@
-//! Lookups: one search, without a lock and without a store.
+//! Lookups: a way that is a guess, and mostly right; if it comes to nothing, a search. Without a lock and without a store.
 
 use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
 use super::entry::Kind;
-use super::prefixes::{Prefixes, Start};
+use super::prefixes::Prefixes;
 use super::search::Stop;
 use crate::index::MAX_KEY_LEN;
 use crate::record::Record;
@@ -14,20 +14,9 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// The word of `key`'s value.
     #[inline(always)]
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {
-        if key.len() > MAX_KEY_LEN {
-            return None;
-        }
-        let mut prefixes = Prefixes::of(&self.table, key);
-        let start = self.start(&mut prefixes);
-        let guess = start.and_then(|start| self.guess_record(start, &mut prefixes));
+        let size = self.table.places();
+        let guess = self.way(key, size).and_then(|way| self.follow_way(way, size));
         self.word_of(key, guess)
-    }
-
-    /// The record of the leaf that a key leads to from where its lookup begins. If it is not the key's, the key may still be there.
-    #[inline(always)]
-    pub(super) fn guess_record(&self, start: Start, prefixes: &mut Prefixes<'_, '_, V>) -> Option<Record> {
-        let stop = self.descend_from(self.guess(start)?, prefixes, |_| ()).ok()?;
-        record_at(&stop)
     }
 
     /// The word of a key's value, which is in this record or has to be looked for from the root.
@@ -35,6 +24,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn word_of(&self, key: &[u8], guess: Option<Record>) -> Option<u64> {
         match guess {
             Some(record) if record.is_of(key) => Some(record.value()),
+            _ if key.len() > MAX_KEY_LEN => None,
             _ => self.lookup_from_root(key),
         }
     }

@@ -50,6 +50,7 @@ mod resize;
 mod room;
 mod search;
 mod separators;
+mod steps;
 mod symbol;
 mod table;
 mod teardown;

@@ -122,12 +122,6 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
         self.start()
     }
 
-    /// Is where another search along the key began.
-    #[inline(always)]
-    pub(super) fn resume(&mut self, Start { prefix, depth }: Start) {
-        self.go_to(prefix.hash, depth);
-    }
-
     #[inline(always)]
     fn go_to(&mut self, hash: u32, depth: u32) {
         (self.first, self.known, self.hash) = (depth, depth, hash);

@@ -1,0 +1,174 @@
+//! A lookup's way to its key: the one node that it looks for, and the step to the next.
+//!
+//! ```text
+//!   begin ─► node ─► node ─► ... ─► leaf ─► record         each step finds a node in its buckets, and asks for those of the node below
+//! ```
+//!
+//! Lookups begin below the root (`begin.rs`), a few nodes above their leaf. They ask for no node before it is known that there is one, and
+//! skip what jumps leave out; many of them go on in turns, so that each finds its buckets in the cache (`batch.rs`).
+//!
+//! # Invariants
+//! 1. All that a way comes to is a guess: it looks at no version of the node above, compares no symbols of jumps, and takes a jump's child for
+//!    one of any color. A leaf in the table is in the trie, whatever led there, so a record read from one, in a bucket that nobody was
+//!    changing, was its key's at that moment. If its key is the one that is looked for, the key was there then, and its value is the one that
+//!    the record has afterwards, or had when it went.
+//! 2. What comes to anything else, another key, a dead leaf, no node where one should be, says nothing: the lookup begins anew at
+//!    the root, by a search that looks at versions (`search.rs`). So a key is found absent by such a search alone.
+
+use std::ops::Range;
+
+use super::CuckooTrie;
+use super::bucket::Want;
+use super::entry::{Kind, UNDER_JUMP, with_parent};
+use super::hints::Hint;
+use super::prefixes::Prefix;
+use super::symbol::Symbols;
+use super::table::{Size, Table};
+use super::variant::{WITHOUT_PREFETCH, has};
+use crate::hash::peelable::EMPTY_HASH;
+use crate::record::Record;
+use crate::slot::Slot;
+
+/// A key, and the node on its way that is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way<'k> {
+    symbols: Symbols<'k>,
+    /// The symbols that come after the node's name, as far as they are decoded.
+    window: u64,
+    /// How many symbols the name has.
+    depth: u32,
+    name: Prefix,
+    want: Want,
+}
+
+/// What a step comes to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// A node with another one below, which is asked for.
+    On,
+    /// A leaf, with its record if that is known.
+    Leaf(Option<Record>),
+    /// No node, or one without a child that the key leads to.
+    Nowhere,
+}
+
+impl<'k> Way<'k> {
+    /// Begins at a depth, which is not 0; none if the key does not go beyond.
+    #[inline(always)]
+    pub(super) fn from_depth<const V: usize>(
+        table: &Table<V>,
+        size: Size,
+        key: &'k [u8],
+        depth: u32,
+    ) -> Option<Self> {
+        let symbols = Symbols::of(key);
+        (depth < symbols.count()).then(|| {
+            let (mut window, mut hash) = (0, EMPTY_HASH);
+            let symbol = run(table, symbols, 0..depth, &mut window, &mut hash);
+            Self::begin(table, size, symbols, window, depth, (hash, symbol))
+        })
+    }
+
+    /// Begins where a hint leads.
+    #[inline(always)]
+    pub(super) fn from_hint<const V: usize>(table: &Table<V>, size: Size, key: &'k [u8], hint: Hint) -> Self {
+        let symbols = Symbols::of(key);
+        let Hint { hash, depth } = hint;
+        Self::begin(table, size, symbols, symbols.window(depth), depth, (hash, symbols.at(depth - 1)))
+    }
+
+    #[inline(always)]
+    fn begin<const V: usize>(
+        table: &Table<V>,
+        size: Size,
+        symbols: Symbols<'k>,
+        window: u64,
+        depth: u32,
+        (hash, symbol): (u32, u8),
+    ) -> Self {
+        let name = Prefix::new::<V>(hash, symbol, size);
+        ask(table, name);
+        Self { symbols, window, depth, name, want: Want::by_name(name.lane) }
+    }
+
+    /// Goes on to the node that is deeper by `count`, a child of a node of a color, if it `has` one by the last symbol.
+    #[inline(always)]
+    fn go_on<const V: usize>(
+        &mut self,
+        table: &Table<V>,
+        size: Size,
+        count: u32,
+        color: u8,
+        has: impl FnOnce(u8) -> bool,
+    ) -> bool {
+        let depth = self.depth + count;
+        let mut hash = self.name.hash;
+        let symbol = run(table, self.symbols, self.depth..depth, &mut self.window, &mut hash);
+        let goes_on = has(symbol);
+        if goes_on {
+            self.depth = depth;
+            self.name = Prefix::new::<V>(hash, symbol, size);
+            ask(table, self.name);
+            self.want = Want::by_parent(with_parent(self.name.lane, color));
+        }
+        goes_on
+    }
+}
+
+/// Adds symbols to a hash, at least one, and gives the last one.
+#[inline(always)]
+fn run<const V: usize>(
+    table: &Table<V>,
+    symbols: Symbols<'_>,
+    depths: Range<u32>,
+    window: &mut u64,
+    hash: &mut u32,
+) -> u8 {
+    let mut symbol = 0;
+    for depth in depths {
+        symbol = symbols.next(depth, window);
+        *hash = table.extend(*hash, symbol);
+    }
+    symbol
+}
+
+#[inline(always)]
+fn ask<const V: usize>(table: &Table<V>, name: Prefix) {
+    if !has(V, WITHOUT_PREFETCH) {
+        table.prefetch(name.pair);
+    }
+}
+
+impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+    /// Finds the node that is looked for, and asks for the one below.
+    #[inline(always)]
+    pub(super) fn step(&self, way: &mut Way<'_>, size: Size) -> Step {
+        let node = self.look(way.name.pair, way.want);
+        if node.is_none() {
+            return Step::Nowhere;
+        }
+        let entry = node.entry;
+        let goes_on = match entry.kind() {
+            // SAFETY: a leaf, read under the caller's guard.
+            Kind::Leaf => return Step::Leaf(unsafe { entry.record() }),
+            Kind::Dead => false,
+            Kind::Branch => {
+                way.go_on(&self.table, size, 1, entry.color(), |symbol| entry.bitmap() >> symbol & 1 != 0)
+            }
+            Kind::Jump => way.go_on(&self.table, size, entry.length(), UNDER_JUMP, |_| true),
+        };
+        if goes_on { Step::On } else { Step::Nowhere }
+    }
+
+    /// Goes all the way by itself, to a record that may be the key's.
+    #[inline(always)]
+    pub(super) fn follow_way(&self, mut way: Way<'_>, size: Size) -> Option<Record> {
+        loop {
+            match self.step(&mut way, size) {
+                Step::On => {}
+                Step::Leaf(record) => return record,
+                Step::Nowhere => return None,
+            }
+        }
+    }
+}
