@@ -23,8 +23,6 @@ use super::entry::{BY_COLOR, BY_PARENT, Entry, SECONDARY, TAG};
 
 /// Entries in a bucket.
 pub(super) const SLOTS: usize = 4;
-/// All slots, a bit for each.
-const ALL_SLOTS: u8 = (1 << SLOTS) - 1;
 /// Words in a bucket.
 pub(super) const WORDS: usize = 8;
 const LOCKED: u64 = 1;
@@ -51,23 +49,19 @@ impl Version {
 /// What a search wants to find in a bucket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Want {
-    /// The lane, twice, and what of it counts, twice.
-    lanes: u64,
-    mask: u64,
+    /// The lane, as far as it counts.
+    lane: u32,
+    /// What of it counts; not the first bit.
+    mask: u32,
     /// The entry's own color, if it is known.
     color: Option<u8>,
-}
-
-#[inline(always)]
-const fn twice(half: u32) -> u64 {
-    (half as u64) << 32 | half as u64
 }
 
 impl Want {
     /// An entry whose lane is this one as far as `mask` goes, which leaves out the first bit.
     #[inline(always)]
     fn new(lane: u32, mask: u32, color: Option<u8>) -> Self {
-        Self { lanes: twice(lane), mask: twice(mask), color }
+        Self { lane: lane & mask, mask, color }
     }
 
     /// A node with this lane: a branch's child.
@@ -91,31 +85,23 @@ impl Want {
     /// The same in the entry's other bucket.
     #[inline(always)]
     pub(super) fn moved(&self) -> Self {
-        Self { lanes: self.lanes ^ twice(SECONDARY), ..*self }
+        Self { lane: self.lane ^ SECONDARY, ..*self }
     }
 
     /// Whether it is for the entry's secondary bucket.
     #[inline(always)]
     pub(super) fn is_moved(&self) -> bool {
-        self.lanes & u64::from(SECONDARY) != 0
+        self.lane & SECONDARY != 0
     }
 
     /// The slot of what is wanted in a bucket with these first words; [`SLOTS`] if it is not there.
     #[inline(always)]
-    fn slot(&self, first: u64, lanes: [u64; 2]) -> usize {
-        let mut slots = Slots::with(&lanes, self);
+    fn slot(&self, first: u64, lanes: Lanes) -> usize {
+        let mut slots = lanes.with(self);
         match self.color {
             None => slots.first_or_none(),
             Some(color) => slots.find(|&slot| small_in(first, slot) & 7 == color).unwrap_or(SLOTS),
         }
-    }
-
-    /// A bit for each of two lanes that is wanted: bits 31 and 63.
-    #[inline(always)]
-    fn matches(&self, lanes: u64) -> u64 {
-        const REST: u64 = 0x7fff_ffff_7fff_ffff;
-        // What differs, without first bits: adding carries into the first bit unless nothing does.
-        !(((lanes ^ self.lanes) & self.mask) + REST) & !REST
     }
 }
 
@@ -159,7 +145,7 @@ impl Bucket<'_> {
     pub(super) fn find(self, want: &Want) -> (usize, Entry, Version) {
         loop {
             let first = self.stable();
-            let lanes = [self.word(LANES), self.word(LANES + 1)];
+            let lanes = self.lanes();
             let slot = want.slot(first, lanes);
             let entry = self.entry_in(first, lanes, slot % SLOTS);
             let version = Version::of(first);
@@ -169,11 +155,32 @@ impl Bucket<'_> {
         }
     }
 
+    /// The entry with a lane, and so with its parent's color, in this bucket or in its other one; with its slot, those of the other one from
+    /// [`SLOTS`] on, and twice as much if there is none; and with the version of the bucket that has it.
+    ///
+    /// For many searches, whose buckets are in the cache by now: a core need not guess in which of both it is.
+    #[inline(always)]
+    pub(super) fn find_in_both(self, other: Self, lane: u32) -> (usize, Entry, Version) {
+        let want = Want::by_parent(lane);
+        loop {
+            let firsts = (self.stable(), other.stable());
+            let lanes = (self.lanes(), other.lanes());
+            let slots = lanes.0.with(&want).0 | lanes.1.with(&want.moved()).0 << SLOTS;
+            let slot = (u32::from(slots) | 1 << (2 * SLOTS)).trailing_zeros() as usize;
+            let (bucket, first) = if slot < SLOTS { (self, firsts.0) } else { (other, firsts.1) };
+            let entry = bucket.entry_in(first, bucket.lanes(), slot % SLOTS);
+            let version = Version::of(first);
+            if !bucket.changed(version) {
+                return (slot, entry, version);
+            }
+        }
+    }
+
     /// An entry of a bucket whose first words were read.
     #[inline(always)]
-    fn entry_in(self, first: u64, lanes: [u64; 2], slot: usize) -> Entry {
+    fn entry_in(self, first: u64, lanes: Lanes, slot: usize) -> Entry {
         let (low, high) = (self.word(LOWS + slot), high_in(self.word(HIGHS), slot));
-        Entry { lane: lane_in(&lanes, slot), small: small_in(first, slot), low, high }
+        Entry { lane: lanes.get(slot), small: small_in(first, slot), low, high }
     }
 
     /// The entry in a slot, with the bucket's version.
@@ -181,7 +188,7 @@ impl Bucket<'_> {
     pub(super) fn entry(self, slot: usize) -> (Entry, Version) {
         loop {
             let first = self.stable();
-            let entry = self.entry_in(first, [self.word(LANES), self.word(LANES + 1)], slot);
+            let entry = self.entry_in(first, self.lanes(), slot);
             let version = Version::of(first);
             if !self.changed(version) {
                 return (entry, version);
@@ -259,9 +266,9 @@ impl Bucket<'_> {
 }
 
 #[inline(always)]
-fn lane_in(lanes: &[u64; 2], slot: usize) -> u32 {
+fn lane_in([low, high]: [u64; 2], slot: usize) -> u32 {
     // A choice, where an index would send both words through memory.
-    let pair = if slot < 2 { lanes[0] } else { lanes[1] };
+    let pair = if slot < 2 { low } else { high };
     (pair >> (32 * (slot % 2))) as u32
 }
 
@@ -282,27 +289,60 @@ pub(super) struct Lanes([u64; 2]);
 impl Lanes {
     /// The lane of a slot.
     #[inline(always)]
-    pub(super) fn get(&self, slot: usize) -> u32 {
-        lane_in(&self.0, slot)
+    pub(super) fn get(self, slot: usize) -> u32 {
+        lane_in(self.0, slot)
+    }
+
+    /// The slots whose lanes are as wanted.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn with(self, want: &Want) -> Slots {
+        use std::arch::x86_64 as simd;
+        let Self([low, high]) = self;
+        // SAFETY: each of these processors has SSE2.
+        unsafe {
+            let all = |number: u32| simd::_mm_set1_epi32(number.cast_signed());
+            let lanes = simd::_mm_set_epi64x(high.cast_signed(), low.cast_signed());
+            let equal = simd::_mm_cmpeq_epi32(simd::_mm_and_si128(lanes, all(want.mask)), all(want.lane));
+            Slots(simd::_mm_movemask_ps(simd::_mm_castsi128_ps(equal)).cast_unsigned() as u8)
+        }
+    }
+
+    /// The slots whose lanes are as wanted.
+    #[cfg(not(target_arch = "x86_64"))]
+    #[inline(always)]
+    fn with(self, want: &Want) -> Slots {
+        self.with_by_words(want)
+    }
+
+    /// The same on any processor.
+    #[cfg(any(test, not(target_arch = "x86_64")))]
+    #[inline(always)]
+    fn with_by_words(self, want: &Want) -> Slots {
+        const REST: u64 = 0x7fff_ffff_7fff_ffff;
+        let twice = |half: u32| u64::from(half) << 32 | u64::from(half);
+        // What differs, without first bits: adding carries into the first bit unless nothing does.
+        let found = self.0.map(|pair| !(((pair & twice(want.mask)) ^ twice(want.lane)) + REST) & !REST);
+        // Slots 0 and 1 at bits 0 and 32, slots 2 and 3 at bits 2 and 34.
+        let slots = found[0] >> 31 | found[1] >> 29;
+        Slots((slots | slots >> 31) as u8 & 15)
     }
 
     /// The slots without an entry.
     #[inline(always)]
-    pub(super) fn free(&self) -> Slots {
-        Slots::free(&self.0)
+    pub(super) fn free(self) -> Slots {
+        self.with(&Want::new(0, BY_PARENT, None))
     }
 
     #[inline(always)]
-    pub(super) fn has_room(&self) -> bool {
-        let free = Want::new(0, BY_PARENT, None);
-        free.matches(self.0[0]) | free.matches(self.0[1]) != 0
+    pub(super) fn has_room(self) -> bool {
+        self.free().0 != 0
     }
 
     /// Whether there is an entry with a tag, or a free slot that seems so.
     #[inline(always)]
-    pub(super) fn may_have_tag(&self, tag: u32) -> bool {
-        let want = Want::new(tag, TAG, None);
-        want.matches(self.0[0]) | want.matches(self.0[1]) != 0
+    pub(super) fn may_have_tag(self, tag: u32) -> bool {
+        self.with(&Want::new(tag, TAG, None)).0 != 0
     }
 }
 
@@ -325,7 +365,7 @@ impl Image {
         Self {
             version: words[0] as u32,
             small: std::array::from_fn(|slot| small_in(words[0], slot)),
-            lane: std::array::from_fn(|slot| lane_in(&lanes, slot)),
+            lane: std::array::from_fn(|slot| lane_in(lanes, slot)),
             low: std::array::from_fn(|slot| words[LOWS + slot]),
             high: std::array::from_fn(|slot| high_in(words[HIGHS], slot)),
         }
@@ -409,20 +449,6 @@ impl Image {
 pub(super) struct Slots(u8);
 
 impl Slots {
-    /// Those with lanes as wanted.
-    #[inline(always)]
-    fn with(lanes: &[u64; 2], want: &Want) -> Self {
-        // Slots 0 and 1 at bits 0 and 32, slots 2 and 3 at bits 2 and 34.
-        let found = want.matches(lanes[0]) >> 31 | want.matches(lanes[1]) >> 29;
-        Self((found | found >> 31) as u8 & ALL_SLOTS)
-    }
-
-    /// Those without an entry.
-    #[inline(always)]
-    fn free(lanes: &[u64; 2]) -> Self {
-        Self::with(lanes, &Want::new(0, BY_PARENT, None))
-    }
-
     /// The first one; [`SLOTS`] if there is none.
     #[inline(always)]
     fn first_or_none(&self) -> usize {
@@ -450,5 +476,25 @@ impl Iterator for Slots {
         let slot = self.first()?;
         self.0 &= self.0 - 1;
         Some(slot)
+    }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_found_in_the_same_slots_on_any_processor() {
+        let some = [0, 1, 0x7fff_ffff, 0x0fff_ffff, 0x7000_0001, SECONDARY, SECONDARY | 1];
+        for index in 0..some.len().pow(3) {
+            let [a, b, c] = [1, 7, 49].map(|base| u64::from(some[index / base % some.len()]));
+            let lanes = Lanes([b << 32 | a, a << 32 | c]);
+            for want in some.into_iter().flat_map(|lane| [Want::by_parent(lane), Want::by_name(lane)]) {
+                let slots = lanes.with(&want).0;
+                assert_eq!(slots, lanes.with_by_words(&want).0, "{want:?} in {lanes:?}");
+                let expected = (0..SLOTS).filter(|&slot| lanes.get(slot) & want.mask == want.lane);
+                assert!(Slots(slots).eq(expected), "{want:?} in {lanes:?}");
+            }
+        }
     }
 }

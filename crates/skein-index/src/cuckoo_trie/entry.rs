@@ -244,7 +244,13 @@ impl Entry {
 
     /// A jump's symbols from `start` to `end`.
     pub(super) fn jump_symbols(self, start: u32, end: u32) -> impl Iterator<Item = u8> + Clone {
-        (start..end).map(move |index| self.jump_symbol(index))
+        // The next one foremost.
+        let mut bits = self.bits().wrapping_shl(u128::BITS - 5 * (self.length() - start));
+        (start..end).map(move |_| {
+            let symbol = (bits >> (u128::BITS - 5)) as u8 + 1;
+            bits <<= 5;
+            symbol
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use super::change::Obstacle;
-use super::entry::{lane, symbol_in};
+use super::entry::{lane, symbol_in, with_parent};
 use super::symbol::Symbols;
 use super::table::{Pair, Size, Table};
 use super::variant::{WITHOUT_PREFETCH, has};
@@ -36,6 +36,12 @@ impl Prefix {
     #[inline(always)]
     pub(super) fn new<const V: usize>(hash: u32, symbol: u8, size: Size) -> Self {
         Self { hash, pair: size.pair::<V>(hash), lane: lane(Table::<V>::tag(hash), false, symbol, 0) }
+    }
+
+    /// The same with the color of the branch above in its lane.
+    #[inline(always)]
+    pub(super) fn below(self, color: u8) -> Self {
+        Self { lane: with_parent(self.lane, color), ..self }
     }
 
     /// The last symbol.

@@ -15,7 +15,7 @@ use skein_sync::spin::Backoff;
 use super::CuckooTrie;
 use super::bucket::{SLOTS, Version, Want};
 use super::change::Obstacle;
-use super::entry::{Entry, Kind, with_parent};
+use super::entry::{Entry, Kind};
 use super::prefixes::{Prefix, Prefixes};
 use super::table::{Pair, ROOT};
 use crate::hash::peelable::EMPTY_HASH;
@@ -109,14 +109,27 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// The child of a branch of a color, in both of its buckets.
     #[inline(always)]
-    pub(super) fn look_below_branch(&self, color: u8, prefix: Prefix) -> Node {
-        self.look(prefix.pair, Want::by_parent(with_parent(prefix.lane, color)))
+    fn look_below_branch(&self, color: u8, prefix: Prefix) -> Node {
+        self.look(prefix.pair, Want::by_parent(prefix.below(color).lane))
     }
 
     /// The node of a name and a color, in both of its buckets.
     #[inline(never)]
     pub(super) fn look_for(&self, prefix: Prefix, color: u8) -> Node {
         self.look(prefix.pair, Want::by_color(prefix.lane, color))
+    }
+
+    /// The child of a branch whose color is in the lane of its name, in both of its buckets at once.
+    #[inline(always)]
+    pub(super) fn look_in_both(&self, prefix: Prefix) -> Node {
+        let Pair { primary, secondary } = prefix.pair;
+        let (slot, entry, version) =
+            self.table.bucket(primary).find_in_both(self.table.bucket(secondary), prefix.lane);
+        let (bucket, slot) = match slot {
+            0..SLOTS => (primary, slot),
+            _ => (secondary, slot - SLOTS),
+        };
+        Node { bucket, slot, version, entry }
     }
 
     /// What is wanted, in two buckets.

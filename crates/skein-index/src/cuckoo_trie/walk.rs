@@ -28,9 +28,9 @@ use crate::record::Record;
 use crate::slot::Slot;
 
 /// Leaves that are read ahead.
-const AHEAD: usize = if cfg!(skein_loom) { 4 } else { 16 };
+const AHEAD: usize = if cfg!(skein_loom) { 4 } else { 8 };
 /// Children that are read at once.
-const BATCH: usize = if cfg!(skein_loom) { 2 } else { 8 };
+const BATCH: usize = if cfg!(skein_loom) { 2 } else { 4 };
 /// Children of a child that are asked for when that is read.
 const BELOW: usize = 4;
 
@@ -60,11 +60,11 @@ struct Rest {
 /// A child whose buckets were asked for.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
+    /// With the parent's color, if that is a branch.
     name: Prefix,
     parent: Place,
-    /// The parent's color, or the child's own if the parent is a jump.
-    color: u8,
-    under_jump: bool,
+    /// The child's own color, if the parent is a jump.
+    color: Option<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -192,9 +192,11 @@ impl Walk {
             self.ask(index, size, rest, most);
         }
         // The last one first: it is to lie deepest.
-        while let Some(Asked { name, parent, color, under_jump }) = batch.pop() {
-            let node =
-                if under_jump { index.look_for(name, color) } else { index.look_below_branch(color, name) };
+        while let Some(Asked { name, parent, color }) = batch.pop() {
+            let node = match color {
+                None => index.look_in_both(name),
+                Some(color) => index.look_for(name, color),
+            };
             // If it is nowhere, it has moved meanwhile, or the table has grown.
             if node.is_none() || parent.changed(index) {
                 return false;
@@ -224,7 +226,8 @@ impl Walk {
             Kind::Branch => self.ask(index, size, self.rest_of(node, hash, u64::MAX), few),
             Kind::Jump => {
                 let (hash, symbol) = end_of_jump(&index.table, hash, entry);
-                self.ask_for(index, size, hash, symbol, (place, entry.link(), true));
+                let name = Prefix::new::<V>(hash, symbol, size);
+                self.ask_for(index, Asked { name, color: Some(entry.link()), parent: place });
             }
             Kind::Dead => {}
         }
@@ -258,22 +261,15 @@ impl Walk {
             children ^= 1 << bit;
             let symbol = (bit ^ self.turn) as u8;
             let hash = index.table.extend(rest.hash, symbol);
-            self.ask_for(index, size, hash, symbol, (rest.place, rest.color, false));
+            let name = Prefix::new::<V>(hash, symbol, size).below(rest.color);
+            self.ask_for(index, Asked { name, color: None, parent: rest.place });
         }
     }
 
     #[inline(always)]
-    fn ask_for<S: Slot, const V: usize>(
-        &mut self,
-        index: &CuckooTrie<S, V>,
-        size: Size,
-        hash: u32,
-        symbol: u8,
-        (parent, color, under_jump): (Place, u8, bool),
-    ) {
-        let name = Prefix::new::<V>(hash, symbol, size);
-        index.table.prefetch(name.pair);
-        self.pending.push(Part::Asked(Asked { name, parent, color, under_jump }));
+    fn ask_for<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, child: Asked) {
+        index.table.prefetch(child.name.pair);
+        self.pending.push(Part::Asked(child));
     }
 }
 
