@@ -13,7 +13,7 @@ use super::CuckooTrie;
 use super::bucket::Want;
 use super::change::Obstacle;
 use super::entry::Kind;
-use super::hints::{Hint, Sums};
+use super::hints::{Sums, Trail};
 use super::prefixes::{Prefixes, Start};
 use super::search::{Named, Stop};
 use super::steps::Way;
@@ -43,10 +43,9 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Where another search had best begin by hints.
     #[inline(never)]
-    fn start_by_hints(&self, prefixes: &mut Prefixes<'_, '_, V>) -> Option<Start> {
-        let mut sums = Sums::new();
-        self.table.hints.ask(prefixes.key(), &mut sums);
-        let hint = self.table.hints.deepest(&sums, prefixes.count())?;
+    fn start_by_hints(&self, prefixes: &mut Prefixes<'_, '_, V>, sums: &mut Sums) -> Option<Start> {
+        self.table.hints.ask(prefixes.key(), sums);
+        let hint = self.table.hints.deepest(sums, prefixes.count())?;
         Some(prefixes.start_at(hint.hash, hint.depth))
     }
 
@@ -57,24 +56,32 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         (!node.is_none()).then_some(Named { node, hash: prefix.hash, depth })
     }
 
-    /// Follows a key as far as it leads.
+    /// Follows a key as far as it leads; the nodes on the way of a long one leave a trail.
     #[inline(always)]
-    pub(super) fn stop(&self, key: &[u8]) -> Result<Stop, Obstacle> {
+    pub(super) fn stop(&self, key: &[u8], trail: &mut Trail) -> Result<Stop, Obstacle> {
         let mut prefixes = Prefixes::of(&self.table, key);
-        if self.table.depths.start().is_none()
-            && let Some(stop) = self.stop_by_hints(&mut prefixes)
-        {
+        if self.table.depths.start().is_some() {
+            prefixes.ask_for_less();
+            return self.descend(&mut prefixes, |_| ());
+        }
+        self.stop_of_long(&mut prefixes, trail)
+    }
+
+    #[inline(never)]
+    fn stop_of_long(&self, prefixes: &mut Prefixes<'_, '_, V>, trail: &mut Trail) -> Result<Stop, Obstacle> {
+        if let Some(stop) = self.stop_by_hints(prefixes, trail) {
             return Ok(stop);
         }
         prefixes.start_over();
-        self.descend(&mut prefixes, |_| ())
+        trail.start_over();
+        self.descend(prefixes, |named| trail.meet(named))
     }
 
     /// Follows a key from where a hint leads; none if that was not on its way.
     #[inline(never)]
-    fn stop_by_hints(&self, prefixes: &mut Prefixes<'_, '_, V>) -> Option<Stop> {
-        let start = self.start_by_hints(prefixes)?;
-        let stop = self.descend_from(self.guess(start)?, prefixes, |_| ()).ok()?;
+    fn stop_by_hints(&self, prefixes: &mut Prefixes<'_, '_, V>, trail: &mut Trail) -> Option<Stop> {
+        let start = self.start_by_hints(prefixes, &mut trail.sums)?;
+        let stop = self.descend_from(self.guess(start)?, prefixes, |named| trail.meet(named)).ok()?;
         let below = self.any_key_below(stop.at)?;
         Symbols::of(prefixes.key()).begins_as(Symbols::of(below), start.depth).then_some(stop)
     }
@@ -92,27 +99,13 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         }
     }
 
-    /// Takes note of the nodes on a key's way.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn learn(&self, key: &[u8]) {
-        let hints = &self.table.hints;
-        if hints.is_empty() {
+    /// Takes note of the nodes on the way of a key that was added.
+    #[inline(always)]
+    pub(super) fn learn(&self, trail: &Trail) {
+        if self.table.hints.is_empty() {
             self.table.want_hints();
+        } else {
+            self.table.hints.note(trail);
         }
-        if hints.is_empty() {
-            return;
-        }
-        let mut notes = hints.notes(key);
-        let mut prefixes = Prefixes::of(&self.table, key);
-        let from = self.start_by_hints(&mut prefixes).and_then(|start| self.guess(start));
-        let from = from.unwrap_or_else(|| {
-            prefixes.start_over();
-            self.root()
-        });
-        // What is not found is not noted.
-        let _ = self.descend_from(from, &mut prefixes, |named| {
-            notes.note(Hint { hash: named.hash, depth: named.depth });
-        });
     }
 }

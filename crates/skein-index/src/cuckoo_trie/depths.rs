@@ -79,6 +79,12 @@ impl Depths {
         (self.known().average / ONE) as u32 + 1
     }
 
+    /// The depth of the average leaf.
+    #[inline(always)]
+    pub(super) fn middle(&self) -> u32 {
+        ((self.known().average + ONE / 2) / ONE) as u32
+    }
+
     /// A depth at which most keys have a node; none if there is no such depth but that of the root.
     #[inline(always)]
     pub(super) fn start(&self) -> Option<u32> {

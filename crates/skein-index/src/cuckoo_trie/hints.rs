@@ -9,11 +9,12 @@
 //!
 //! Long common prefixes are the paper's worst case (section 4.7): a search goes through all that is compressed there. A hint leads past it. Hints may
 //! be wrong, lost or overwritten at any time: a lookup that began with one ends at a record, and that record's key tells whether it was right.
-//! Only inserts write them, one in some, so lookups store nothing; short or random keys have none, and then there is no array either.
+//! Only inserts write them, so lookups store nothing; short or random keys have none, and then there is no array either.
 
 use arrayvec::ArrayVec;
 use skein_sync::atomic::{AtomicU64, Ordering};
 
+use super::search::Named;
 use super::table::Size;
 use crate::hash::PrefixHash;
 use crate::memory::{Arena, GrowingWords, prefetch_read};
@@ -24,8 +25,6 @@ const STRIDE: usize = 8;
 const HINTS_MAX: usize = 32;
 /// Hints in a line.
 const LINE: usize = 8;
-/// The logarithm of how many keys are added for one whose nodes are noted.
-const NOTED_BITS: u32 = 1;
 /// Buckets to a hint.
 const BUCKETS: usize = 4;
 
@@ -61,6 +60,11 @@ pub(super) type Sums = ArrayVec<Sum, HINTS_MAX>;
 /// only one of its depth below these bytes if it is the first one from here on; one symbol deeper, there may be others beside it.
 fn depth_at(count: usize) -> u32 {
     (8 * STRIDE * count / 5) as u32
+}
+
+/// Of how many beginnings that may have a hint a node is below the [`depth_at`].
+fn beginnings(depth: u32) -> usize {
+    (5 * depth as usize + 4) / (8 * STRIDE)
 }
 
 impl Hints {
@@ -136,45 +140,64 @@ impl Hints {
         })
     }
 
-    /// Takes notes along a key.
-    pub(super) fn notes(&self, key: &[u8]) -> Notes<'_> {
-        let mut sums = Sums::new();
-        self.ask(key, &mut sums);
-        Notes { hints: self, sums, noted: 0 }
-    }
-
-    /// Whether the nodes on the way of a key that was added are to be noted; one in some is enough.
-    pub(super) fn wants(&self, key: &[u8]) -> bool {
-        let last = key.last_chunk::<STRIDE>().map_or(0, |word| u64::from_le_bytes(*word));
-        key.len() > STRIDE
-            && PrefixHash::of_words(self.hash.step(self.hash.start(), last), 0) >> (64 - NOTED_BITS) == 0
-    }
-}
-
-/// Notes along a key.
-#[derive(Debug)]
-pub(super) struct Notes<'h> {
-    hints: &'h Hints,
-    sums: Sums,
-    /// For how many beginnings nodes were met.
-    noted: usize,
-}
-
-impl Notes<'_> {
-    /// Takes note of the next node on the way.
-    pub(super) fn note(&mut self, node: Hint) {
-        let count = ((5 * node.depth as usize + 4) / (8 * STRIDE)).min(self.sums.len());
-        if count <= self.noted {
-            return;
+    /// Takes note of the nodes on a key's way.
+    pub(super) fn note(&self, trail: &Trail) {
+        for &node in &trail.nodes {
+            let count = beginnings(node.depth);
+            let Some(&sum) = trail.sums.get(count - 1) else { return };
+            let beyond = u64::from(node.depth - depth_at(count));
+            let word = u64::from(sum.check) << 40 | beyond << 32 | u64::from(node.hash);
+            let slot = self.word(sum);
+            // Relaxed: hints. One that stays need not be written.
+            if beyond < 1 << 8 && slot.load(Ordering::Relaxed) != word {
+                slot.store(word, Ordering::Relaxed);
+            }
         }
-        self.noted = count;
-        let sum = self.sums[count - 1];
-        let beyond = u64::from(node.depth - depth_at(count));
-        let word = u64::from(sum.check) << 40 | beyond << 32 | u64::from(node.hash);
-        let slot = self.hints.word(sum);
-        // Relaxed: hints. One that stays need not be written.
-        if beyond < 1 << 8 && slot.load(Ordering::Relaxed) != word {
-            slot.store(word, Ordering::Relaxed);
+    }
+
+    /// Whether the nodes on the way of a key are to be noted.
+    #[inline(always)]
+    pub(super) fn wants(key: &[u8]) -> bool {
+        key.len() > STRIDE
+    }
+}
+
+/// The nodes on a key's way that are worth a note: the first one past each beginning that may have a hint.
+#[derive(Debug, Default)]
+pub(super) struct Trail {
+    /// The sums of the key's beginnings; none if there were no hints.
+    pub(super) sums: Sums,
+    nodes: ArrayVec<Hint, HINTS_MAX>,
+    /// Whether there is nothing to be noted.
+    idle: bool,
+}
+
+impl Trail {
+    /// One that is left only if it is `wanted`.
+    #[inline(always)]
+    pub(super) fn new(wanted: bool) -> Self {
+        Self { sums: Sums::new(), nodes: ArrayVec::new(), idle: !wanted }
+    }
+
+    /// Forgets all nodes.
+    #[inline(always)]
+    pub(super) fn start_over(&mut self) {
+        self.nodes.clear();
+    }
+
+    /// Takes in the next node.
+    #[inline(always)]
+    pub(super) fn meet(&mut self, Named { hash, depth, .. }: &Named) {
+        if !self.idle {
+            self.add(Hint { hash: *hash, depth: *depth });
+        }
+    }
+
+    #[inline(never)]
+    fn add(&mut self, node: Hint) {
+        let last = self.nodes.last().map_or(0, |last| beginnings(last.depth));
+        if (last + 1..=HINTS_MAX).contains(&beginnings(node.depth)) {
+            self.nodes.push(node);
         }
     }
 }

@@ -17,6 +17,7 @@ use skein_sync::spin::Backoff;
 use super::CuckooTrie;
 use super::change::{Change, NODES_MAX, Obstacle, Spot};
 use super::entry::{Body, JUMP_MAX, Kind, UNDER_JUMP};
+use super::hints::Trail;
 use super::prefixes::Prefixes;
 use super::room::Crowded;
 use super::search::{Named, Stop};
@@ -47,11 +48,13 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     ) -> Result<Computed<'g, S>, Refused> {
         let mut backoff = Backoff::new();
         let mut crowded = Crowded::default();
+        let learns = self.table.wants_hints(key);
         loop {
-            match self.attempt(key, &mut change, guard) {
+            let mut trail = Trail::new(learns);
+            match self.attempt(key, &mut change, guard, &mut trail) {
                 Ok(computed) => {
-                    if computed.changed && computed.before.is_none() && self.table.wants_hints(key) {
-                        self.learn(key);
+                    if learns && computed.changed && computed.before.is_none() {
+                        self.learn(&trail);
                     }
                     return Ok(computed);
                 }
@@ -67,13 +70,17 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         key: &[u8],
         change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
         guard: &'g G,
+        trail: &mut Trail,
     ) -> Result<Computed<'g, S>, Obstacle> {
-        let stop = self.stop(key)?;
+        let stop = self.stop(key, trail)?;
+        // Whatever is added, this node keeps its name.
+        trail.meet(&stop.at);
         let mut planned = Change::new(&self.table);
         let leaf = match stop.at.node.entry.kind() {
             Kind::Branch => self.plan_leaf(&mut planned, key, &stop.at)?,
             Kind::Jump => self.plan_fork(&mut planned, key, &stop)?,
             Kind::Leaf | Kind::Dead => {
+                self.ask_below(key, &stop.at);
                 // SAFETY: a leaf, read under the guard.
                 let record = unsafe { stop.at.node.entry.record() }.ok_or(Obstacle::Changed)?;
                 if record.key() == key {
@@ -83,6 +90,13 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             }
         };
         self.fill(&mut planned, leaf, key, change, guard)
+    }
+
+    /// Asks for the buckets of a child for `key` of a node: where its leaf will mostly be, if the node is the leaf of another key.
+    #[inline(always)]
+    fn ask_below(&self, key: &[u8], Named { hash, depth, .. }: &Named) {
+        let below = self.table.extend(*hash, Symbols::of(key).at(*depth));
+        self.table.prefetch(self.table.pair(below));
     }
 
     /// Locks a change, asks for the value of its new leaf, which has no record yet, and makes the change if there is one.
@@ -229,7 +243,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let (old, new) = (theirs.at(fork), ours.at(fork));
         change.set_body(down.spot, Body::branch(1 << old | 1 << new));
         let old_hash = self.table.extend(down.hash, old);
-        // The search has asked for the buckets of the new leaf already.
+        // Those of the new leaf have mostly been asked for already.
         self.table.prefetch(self.table.pair(old_hash));
         let (spot, _) = change.place(self.table.extend(down.hash, new), new, down.color, Body::leaf(0))?;
         change.place(old_hash, old, down.color, body)?;

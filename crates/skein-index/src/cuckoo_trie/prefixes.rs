@@ -69,6 +69,8 @@ pub(super) struct Prefixes<'i, 'k, const V: usize> {
     ahead: u32,
     /// The depth that most leaves do not exceed.
     reach: u32,
+    /// How many nodes ahead beyond that.
+    ahead_of_few: u32,
     /// The depth that the search began at.
     first: u32,
     /// The greatest depth whose prefix is known, and the hash of that.
@@ -91,12 +93,19 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
             size: table.places(),
             ahead: table.ahead,
             reach: table.depths.reach(),
+            ahead_of_few: AHEAD_OF_FEW,
             first: 0,
             known: 0,
             hash: EMPTY_HASH,
             window: 0,
             ring: [const { MaybeUninit::uninit() }; RING],
         }
+    }
+
+    /// Asks for no bucket beyond where the leaf of the key is likely to be. A search that does not end there looks for it one node later.
+    #[inline(always)]
+    pub(super) fn ask_for_less(&mut self) {
+        (self.reach, self.ahead_of_few) = (self.table.depths.middle(), 0);
     }
 
     pub(super) fn key(&self) -> &'k [u8] {
@@ -149,7 +158,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
     /// Asks for the buckets of the nodes that a search which has come to a depth will need.
     #[inline(always)]
     pub(super) fn ask_from(&mut self, depth: u32) {
-        let end = (depth + self.ahead).min(self.reach.max(depth + AHEAD_OF_FEW)).min(self.count);
+        let end = (depth + self.ahead).min(self.reach.max(depth + self.ahead_of_few)).min(self.count);
         if self.known < end {
             self.run_to(end);
         }

@@ -17,6 +17,7 @@ use skein_sync::spin::Backoff;
 use super::CuckooTrie;
 use super::change::{Change, Obstacle};
 use super::entry::{Body, JUMP_MAX, Kind, UNDER_JUMP};
+use super::hints::Trail;
 use super::prefixes::Prefixes;
 use super::search::Named;
 use super::table::ROOT;
@@ -41,7 +42,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         key: &[u8],
         guard: &'g G,
     ) -> Result<Option<S::Ref<'g>>, Obstacle> {
-        let stop = self.stop(key)?;
+        let stop = self.stop(key, &mut Trail::new(false))?;
         if stop.at.node.entry.kind() != Kind::Leaf {
             return Ok(None);
         }

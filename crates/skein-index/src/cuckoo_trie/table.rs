@@ -189,7 +189,7 @@ impl<const V: usize> Table<V> {
     /// Whether the nodes on the way of a key that was added are to be noted.
     #[inline(always)]
     pub(super) fn wants_hints(&self, key: &[u8]) -> bool {
-        self.depths.start().is_none() && self.hints.wants(key)
+        self.depths.start().is_none() && Hints::wants(key)
     }
 
     /// Makes place for hints, unless the table is small, or another thread is changing its size.

@@ -194,13 +194,15 @@ fn a_hint_that_leads_astray_misleads_nobody() {
     assert!(!index.table.hints.is_empty());
     // The nodes of one place, noted for keys of the other.
     let noted = |index: &CuckooTrie<Inline<u64>, 4>, n: u64| {
-        let mut notes = index.table.hints.notes(&key(0, n));
-        let mut last = 0;
+        let (mut trail, mut last) = (hints::Trail::new(true), 0);
         let each = |named: &search::Named| {
-            notes.note(hints::Hint { hash: named.hash, depth: named.depth });
+            trail.meet(named);
             last = named.depth;
         };
         index.descend(&mut prefixes::Prefixes::of(&index.table, &key(1, n)), each).unwrap();
+        // The sums of the one key, and the nodes of the other.
+        index.table.hints.ask(&key(0, n), &mut trail.sums);
+        index.table.hints.note(&trail);
         let hint = hint(index, &key(0, n)).unwrap();
         let ours = key(0, n);
         let mut prefixes = prefixes::Prefixes::of(&index.table, &ours);

@@ -8,6 +8,8 @@
 //! The other buckets are looked at where they are: only those that entries do move to are copied and locked. What is seen there is a hint
 //! until then. Buckets are asked for some time before they are looked at.
 
+use arrayvec::ArrayVec;
+
 use super::bucket::{Lanes, SLOTS};
 use super::change::{Change, Spot};
 use super::table::Table;
@@ -42,8 +44,10 @@ impl Full {
 
 /// Moves entries out of one of two full buckets, which are taken; returns a slot there, which is to be set. None if there is no such way.
 pub(super) fn make<const V: usize>(change: &mut Change<'_, V>, buckets: [usize; 2]) -> Option<Spot> {
-    let full = buckets.map(|held| Full::of(change, change.number(held)));
-    for (held, full) in buckets.into_iter().zip(&full) {
+    let mut full = ArrayVec::<Full, 2>::new();
+    for held in buckets {
+        full.push(Full::of(change, change.number(held)));
+        let full = &full[full.len() - 1];
         if let Some(slot) = full.way_out(change) {
             let from = Spot { held, slot };
             let to = free_in(change, full.others[slot])?;
