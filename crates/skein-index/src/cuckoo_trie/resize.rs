@@ -16,7 +16,7 @@ use crate::slot::Slot;
 
 /// Buckets that are added or taken away at a time.
 const STEPS: u32 = if cfg!(skein_loom) { 1 } else { 8 };
-/// The share of slots in use, in hundredths, above which the table grows. The paper has 85; there, entries make way for one insert in two.
+/// The share of slots in use, in hundredths, above which the table grows. The paper has 85. Here entries make way for one insert in two.
 const FULL: usize = 82;
 /// The same where keys share much: they have two entries each and more, so that memory counts for more, and an insert is mostly its search.
 const FULL_OF_LONG: usize = 88;
