@@ -56,8 +56,8 @@ pub(super) struct Sum {
 /// Those of a key's beginnings, of 8 bytes, 16 and so on.
 pub(super) type Sums = ArrayVec<Sum, HINTS_MAX>;
 
-/// The depth of a node whose name has all symbols of the first `8 * count` bytes that lie in them alone. A node further down is the
-/// only one of its depth below these bytes if it is the first one from here on; one symbol deeper, there may be others beside it.
+/// The least depth of a node for the first `8 * count` bytes: its name has the symbols that lie in them as a whole. So all keys that begin with
+/// these bytes, and are below it, lead to the first node from there on. One symbol deeper they would not: that symbol has bits of the next byte.
 fn depth_at(count: usize) -> u32 {
     (8 * STRIDE * count / 5) as u32
 }

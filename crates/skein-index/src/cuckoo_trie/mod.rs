@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Source: Zeitak and Morrison, "Cuckoo Trie: Exploiting Memory-Level Parallelism for Efficient DRAM Indexing" (SOSP 2021), sections 4 and 5.
-//! Files are named for what they hold; read `symbol.rs`, `entry.rs`, `bucket.rs`, `table.rs`, then `prefixes.rs`, `search.rs`, `begin.rs` and `change.rs`.
+//! Files are named for what they hold; read `symbol.rs`, `entry.rs`, `bucket.rs`, `table.rs`, then `prefixes.rs`, `search.rs`, `begin.rs`, `steps.rs` and `change.rs`.
 //!
 //! # Protocol
 //! 1. Readers take no lock and write nothing shared. A bucket's version says whether what was read of it belongs together; a parent's version,
@@ -133,8 +133,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         self
     }
 
-    /// This index, asking for the buckets of so many nodes ahead of a search: 1 to [`PREFETCH_DEPTH_MAX`], and the nearest of those otherwise. The
-    /// best is about half of the reads that the processor keeps in flight; `skein probe` says how many that are. [`PREFETCH_DEPTH`] if not called.
+    /// This index, asking for the buckets of so many nodes ahead of a search: 1 to [`PREFETCH_DEPTH_MAX`], and the nearest of those otherwise.
+    /// Searches are those of writes and cursors, and of lookups that begin at the root; others are told where to begin, and look no further. The best is about half of the reads that the processor keeps in flight; `skein probe` says how many that are. [`PREFETCH_DEPTH`] if not called.
     ///
     /// ```
     /// use skein_index::{CuckooTrie, Inline, OrderedIndex};
