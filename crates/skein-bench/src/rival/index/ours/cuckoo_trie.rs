@@ -49,7 +49,8 @@ impl<const V: usize, const R: bool> Named for CuckooTrieOf<V, R> {
     fn expecting(expected: usize) -> Self::Index {
         let index = Self::empty();
         if R {
-            index.reserve(2 * expected).expect("the bench's tables are far from the greatest");
+            // Refused, the table grows as it comes, which the experiment that compares both finds out: it judges nothing then.
+            let _ = index.reserve(2 * expected);
         }
         index
     }
