@@ -61,7 +61,7 @@ fn depth(on: &OnPages) -> Option<Advice> {
     let text = format!(
         "About {:.1} random reads are under way at once in large groups; groups of {} reach nine tenths of that. SkeinDB looks up batches \
          (pipelines, MGET, get_many) in groups of {GROUP}, {enough}: {GROUP} reads together take as long as {together:.1} one after \
-         the other. So ask for many keys at a time where you can. A write to the Cuckoo Trie asks for {PREFETCH_DEPTH} nodes ahead, two reads each; \
+         the other. So ask for many keys at a time where you can. A search in the Cuckoo Trie asks for {PREFETCH_DEPTH} nodes ahead, two reads each; \
          half of what is under way is {:.0} here (CuckooTrie::with_prefetch_depth).",
         fit.at_once,
         fit.depth,

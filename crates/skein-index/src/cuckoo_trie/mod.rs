@@ -134,7 +134,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// This index, asking for the buckets of so many nodes ahead of a search: 1 to [`PREFETCH_DEPTH_MAX`], and the nearest of those otherwise.
-    /// Searches are those of writes and cursors, and of lookups that begin at the root; others are told where to begin, and look no further. The best is about half of the reads that the processor keeps in flight; `skein probe` says how many that are. [`PREFETCH_DEPTH`] if not called.
+    /// Batches ask for none ahead, since their keys take turns, nor do lookups that begin a node or two above their leaf, as those of random keys do.
+    /// The best is about half of the reads that the processor keeps in flight; `skein probe` says how many that are. [`PREFETCH_DEPTH`] if not called.
     ///
     /// ```
     /// use skein_index::{CuckooTrie, Inline, OrderedIndex};

@@ -4,8 +4,9 @@
 //!   begin ─► node ─► node ─► ... ─► leaf ─► record         each step finds a node in its buckets, and asks for those of the node below
 //! ```
 //!
-//! Lookups begin below the root (`begin.rs`), a few nodes above their leaf. They ask for no node before it is known that there is one, and
-//! skip what jumps leave out; many of them go on in turns, so that each finds its buckets in the cache (`batch.rs`).
+//! Lookups begin below the root (`begin.rs`), a few nodes above their leaf, and skip what jumps leave out. Many of them go on in turns, so that each
+//! finds its buckets in the cache (`batch.rs`). One by itself, whose leaf may be many nodes below its hint, asks for some nodes ahead, as in
+//! the paper's section 4.1, though there may be none at some of these depths.
 //!
 //! # Invariants
 //! 1. All that a way comes to is a guess: it looks at no version of the node above, compares no symbols of jumps, and takes a jump's child for
@@ -115,6 +116,30 @@ impl<'k> Way<'k> {
     }
 }
 
+/// The depth down to which nodes were asked for, and the name there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ahead {
+    depth: u32,
+    hash: u32,
+    window: u64,
+}
+
+impl Ahead {
+    /// Asks for the nodes ahead of a way, as many as the index says.
+    #[inline(always)]
+    fn follow<const V: usize>(&mut self, table: &Table<V>, size: Size, way: &Way<'_>) {
+        if self.depth < way.depth {
+            *self = Self { depth: way.depth, hash: way.name.hash, window: way.window };
+        }
+        let end = (way.depth + table.ahead).min(way.symbols.count());
+        while self.depth < end {
+            self.hash = table.extend(self.hash, way.symbols.next(self.depth, &mut self.window));
+            self.depth += 1;
+            table.prefetch(size.pair::<V>(self.hash));
+        }
+    }
+}
+
 /// Adds symbols to a hash, at least one, and gives the last one.
 #[inline(always)]
 fn run<const V: usize>(
@@ -163,7 +188,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Goes all the way by itself, to a record that may be the key's.
     #[inline(always)]
     pub(super) fn follow_way(&self, mut way: Way<'_>, size: Size) -> Option<Record> {
+        let asks_ahead = !has(V, WITHOUT_PREFETCH) && self.table.depths.start().is_none();
+        let mut ahead = Ahead::default();
         loop {
+            if asks_ahead {
+                ahead.follow(&self.table, size, &way);
+            }
             match self.step(&mut way, size) {
                 Step::On => {}
                 Step::Leaf(record) => return record,
