@@ -10,10 +10,10 @@
 //! the search was on its way all the time. The paper begins at the root (section 4.7 names what that costs where keys share much).
 
 use super::CuckooTrie;
-use super::bucket::Want;
 use super::change::Obstacle;
 use super::entry::Kind;
 use super::hints::{Sums, Trail};
+use super::lanes::Want;
 use super::prefixes::{Prefixes, Start};
 use super::search::{Named, Stop};
 use super::steps::Way;

@@ -21,8 +21,10 @@
 
 use arrayvec::ArrayVec;
 
-use super::bucket::{Bucket, Image, Lanes, SLOTS, Slots};
+use super::bucket::Bucket;
 use super::entry::{Body, COLORS, Entry, lane};
+use super::image::Image;
+use super::lanes::{Lanes, SLOTS, Slots};
 use super::search::Node;
 use super::table::{Pair, Size, Table};
 use super::way;

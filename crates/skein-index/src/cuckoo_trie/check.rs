@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::CuckooTrie;
-use super::bucket::SLOTS;
 use super::change::Obstacle;
 use super::entry::{JUMP_MAX, Kind, UNDER_JUMP};
+use super::lanes::SLOTS;
 use super::search::Named;
 use super::symbol::{END, Symbols};
 use super::table::Table;

@@ -8,8 +8,9 @@
 use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
-use super::bucket::{SLOTS, WORDS};
+use super::bucket::WORDS;
 use super::change::{Change, Obstacle};
+use super::lanes::SLOTS;
 use super::table::{Size, Table};
 use crate::index::Refused;
 use crate::slot::Slot;

@@ -11,8 +11,8 @@
 use arrayvec::ArrayVec;
 
 use super::CuckooTrie;
-use super::bucket::SLOTS;
 use super::change::{Change, NODES_MAX, Obstacle, Spot};
+use super::lanes::SLOTS;
 use super::table::Table;
 use crate::index::Refused;
 use crate::slot::Slot;

@@ -13,9 +13,10 @@
 use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
-use super::bucket::{SLOTS, Version, Want};
+use super::bucket::Version;
 use super::change::Obstacle;
 use super::entry::{Entry, Kind};
+use super::lanes::{SLOTS, Want};
 use super::prefixes::{Prefix, Prefixes};
 use super::table::{Pair, ROOT};
 use crate::hash::peelable::EMPTY_HASH;

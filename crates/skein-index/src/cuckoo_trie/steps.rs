@@ -19,9 +19,9 @@
 use std::ops::Range;
 
 use super::CuckooTrie;
-use super::bucket::Want;
 use super::entry::{Kind, UNDER_JUMP, with_parent};
 use super::hints::Hint;
+use super::lanes::Want;
 use super::prefixes::Prefix;
 use super::symbol::Symbols;
 use super::table::{Size, Table};

@@ -10,8 +10,8 @@
 
 use arrayvec::ArrayVec;
 
-use super::bucket::{Lanes, SLOTS};
 use super::change::{Change, Spot};
+use super::lanes::{Lanes, SLOTS};
 use super::table::Table;
 
 /// A full bucket, and where its entries could move to.
