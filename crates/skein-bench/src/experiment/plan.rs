@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::setting::{Setting, Settings};
+use crate::rival::index;
 use crate::sys::Clock;
 
 /// How large a run is.
@@ -100,9 +101,32 @@ impl Plan {
         }
     }
 
-    /// Whether a contender is to be measured.
+    /// Whether a contender, or a step of one, is to be measured. A step comes along with what it is a step of, unless it is left out itself.
     pub fn wants(&self, contender: &str) -> bool {
-        let named = |list: &[String]| list.iter().any(|name| name == contender);
-        (self.only.is_empty() || named(&self.only)) && !named(&self.without)
+        let named = |list: &[String], wanted: &str| list.iter().any(|name| name == wanted);
+        let comes_along = || index::whole_of(contender).is_some_and(|whole| named(&self.only, whole));
+        let asked_for = self.only.is_empty() || named(&self.only, contender) || comes_along();
+        asked_for && !named(&self.without, contender)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rival::index::{CUCKOO_TRIE, CUCKOO_TRIE_WITH_ROOM, MASSTREE};
+
+    #[test]
+    fn a_step_comes_along_with_what_it_is_a_step_of() {
+        let plan = |only: &[&str], without: &[&str]| Plan {
+            only: only.iter().map(ToString::to_string).collect(),
+            without: without.iter().map(ToString::to_string).collect(),
+            ..Plan::of_a_test()
+        };
+        let wanted = |plan: Plan| [MASSTREE, CUCKOO_TRIE, CUCKOO_TRIE_WITH_ROOM].map(|name| plan.wants(name));
+        assert_eq!(wanted(plan(&[], &[])), [true; 3]);
+        assert_eq!(wanted(plan(&[CUCKOO_TRIE], &[])), [false, true, true]);
+        assert_eq!(wanted(plan(&[CUCKOO_TRIE_WITH_ROOM], &[])), [false, false, true]);
+        assert_eq!(wanted(plan(&[CUCKOO_TRIE], &[CUCKOO_TRIE_WITH_ROOM])), [false, true, false]);
+        assert_eq!(wanted(plan(&[MASSTREE], &[])), [true, false, false]);
     }
 }

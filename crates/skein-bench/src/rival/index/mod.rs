@@ -223,6 +223,14 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
+/// What a step of this name is a step of; none if it is none.
+pub fn whole_of(step: &str) -> Option<&'static str> {
+    ENTRIES.iter().find(|entry| entry.name == step).and_then(|entry| match entry.role {
+        Role::Step(whole) => Some(whole),
+        Role::Contender | Role::Twin => None,
+    })
+}
+
 /// Where several entries have one name, keeps the one that takes the fewest lengths of keys: it is made for them.
 pub fn keep_the_most_special(entries: &mut Vec<&'static Entry>) {
     let width = |entry: &Entry| entry.key_bytes.1 - entry.key_bytes.0;

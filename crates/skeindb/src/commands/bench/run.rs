@@ -32,7 +32,7 @@ pub struct Args {
     /// A key set instead of the experiment's own; may be given more than once.
     #[arg(long, value_name = "KEYSET")]
     keys: Vec<String>,
-    /// Contenders to measure, by name; all if none is named.
+    /// Contenders to measure, by name, and what takes them apart; all if none is named.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     only: Vec<String>,
     /// Contenders to leave out.
@@ -89,11 +89,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// Refuses names that no contender of this build has; of those that it could have, says what brings them in.
 fn check_names(args: &Args) -> Result<(), Failure> {
-    let known = rival::names();
-    let Some(name) = args.only.iter().chain(&args.without).find(|name| !known.contains(&name.as_str()))
-    else {
+    let Some(name) = args.only.iter().chain(&args.without).find(|name| !rival::is_known(name)) else {
         return Ok(());
     };
+    let known = rival::names();
     let absent = rival::absent().into_iter().find(|(absent, _)| absent == name);
     let why = absent.map_or_else(String::new, |(_, why)| format!(" ({why})"));
     Err(Failure::usage(format!(
