@@ -44,8 +44,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     #[inline(always)]
     fn begin_at<'k>(&self, depth: u32, keys: &[&'k [u8]], size: Size) -> Ways<'k> {
-        let ways = keys.iter().map(|key| Way::from_depth(&self.table, size, key, depth));
-        ways.enumerate().filter_map(|(place, way)| Some((place, way?))).collect()
+        with_places(keys.iter().map(|key| Way::from_depth(&self.table, size, key, depth)))
     }
 
     #[inline(never)]
@@ -54,8 +53,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         for (sums, key) in sums.iter_mut().zip(keys) {
             self.table.hints.ask(key, sums);
         }
-        let ways = keys.iter().zip(&sums).map(|(key, sums)| self.way_by_hints(key, sums, size));
-        ways.enumerate().filter_map(|(place, way)| Some((place, way?))).collect()
+        with_places(keys.iter().zip(&sums).map(|(key, sums)| self.way_by_hints(key, sums, size)))
     }
 
     /// Follows all ways in turns; gives the records that they come to by their places, and asks for those.
@@ -91,6 +89,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             .map(|(key, &guess)| self.word_of(key, guess).inspect(|&word| S::prefetch(word)));
         words.collect()
     }
+}
+
+/// The ways that begin below the root, with their places.
+#[inline(always)]
+fn with_places<'k>(ways: impl Iterator<Item = Option<Way<'k>>>) -> Ways<'k> {
+    ways.enumerate().filter_map(|(place, way)| Some((place, way?))).collect()
 }
 
 #[cfg(all(test, not(skein_loom)))]

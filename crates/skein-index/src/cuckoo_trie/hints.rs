@@ -163,7 +163,7 @@ impl Hints {
 }
 
 /// The nodes on a key's way that are worth a note: the first one past each beginning that may have a hint.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Trail {
     /// The sums of the key's beginnings; none if there were no hints.
     pub(super) sums: Sums,

@@ -7,7 +7,7 @@ use super::lanes::{Lanes, SLOTS, Slots};
 /// What a version is more than the one before; beside it are two marks.
 const VERSION_ONE: u32 = 4;
 
-/// A copy of a bucket, field by field.
+/// A copy of a bucket, field by field in the order of its words, so that reading and writing them back moves little.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Image {

@@ -139,7 +139,7 @@ impl Slots {
 
     #[inline(always)]
     pub(super) fn len(&self) -> u32 {
-        // Four bits for each set of slots.
+        // Four bits for each set of slots: not all of these processors count ones by themselves.
         const LENGTHS: u64 = 0x4332_3221_3221_2110;
         (LENGTHS >> (4 * self.0)) as u32 & 15
     }

@@ -4,6 +4,7 @@
 //! some nodes ahead of the search (Cuckoo Trie, section 4.1). The last prefixes are kept in a ring.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use super::change::Obstacle;
 use super::entry::{lane, symbol_in, with_parent};
@@ -56,6 +57,23 @@ impl Prefix {
 pub(super) struct Start {
     pub(super) prefix: Prefix,
     pub(super) depth: u32,
+}
+
+/// Adds symbols to a hash, and gives the last one; 0 if there are none.
+#[inline(always)]
+pub(super) fn run<const V: usize>(
+    table: &Table<V>,
+    symbols: Symbols<'_>,
+    depths: Range<u32>,
+    window: &mut u64,
+    hash: &mut u32,
+) -> u8 {
+    let mut symbol = 0;
+    for depth in depths {
+        symbol = symbols.next(depth, window);
+        *hash = table.extend(*hash, symbol);
+    }
+    symbol
 }
 
 /// The prefixes of a key.
@@ -195,9 +213,7 @@ impl<'i, 'k, const V: usize> Prefixes<'i, 'k, V> {
     #[inline(never)]
     fn run_over(&mut self, depth: u32) {
         let (mut hash, mut window) = (self.hash, self.window);
-        for known in self.known..depth {
-            hash = self.table.extend(hash, self.symbols.next(known, &mut window));
-        }
+        run(self.table, self.symbols, self.known..depth, &mut window, &mut hash);
         (self.first, self.known, self.hash, self.window) = (depth, depth, hash, window);
     }
 

@@ -16,13 +16,11 @@
 //! 2. What comes to anything else, another key, a dead leaf, no node where one should be, says nothing: the lookup begins anew at
 //!    the root, by a search that looks at versions (`search.rs`). So a key is found absent by such a search alone.
 
-use std::ops::Range;
-
 use super::CuckooTrie;
-use super::entry::{Kind, UNDER_JUMP, with_parent};
+use super::entry::{Kind, UNDER_JUMP};
 use super::hints::Hint;
 use super::lanes::Want;
-use super::prefixes::Prefix;
+use super::prefixes::{Prefix, run};
 use super::symbol::Symbols;
 use super::table::{Size, Table};
 use super::variant::{WITHOUT_PREFETCH, has};
@@ -110,7 +108,7 @@ impl<'k> Way<'k> {
             self.depth = depth;
             self.name = Prefix::new::<V>(hash, symbol, size);
             ask(table, self.name);
-            self.want = Want::by_parent(with_parent(self.name.lane, color));
+            self.want = Want::by_parent(self.name.below(color).lane);
         }
         goes_on
     }
@@ -138,23 +136,6 @@ impl Ahead {
             table.prefetch(size.pair::<V>(self.hash));
         }
     }
-}
-
-/// Adds symbols to a hash, at least one, and gives the last one.
-#[inline(always)]
-fn run<const V: usize>(
-    table: &Table<V>,
-    symbols: Symbols<'_>,
-    depths: Range<u32>,
-    window: &mut u64,
-    hash: &mut u32,
-) -> u8 {
-    let mut symbol = 0;
-    for depth in depths {
-        symbol = symbols.next(depth, window);
-        *hash = table.extend(*hash, symbol);
-    }
-    symbol
 }
 
 #[inline(always)]
