@@ -24,6 +24,8 @@ const DOUBLING: &str = "memory in all, over one doubling";
 const STRETCHES: usize = 8;
 /// With fewer keys, what a process has anyhow is no small part of it.
 const ENOUGH: f64 = 50_000.0;
+/// Whom the words on Wormhole are about, by name and in words.
+const WORM: (&str, &str) = (WORMHOLE, "Wormhole");
 /// Up to so many times the size of another, one is comparable.
 const COMPARABLE: f64 = 1.25;
 /// Up to this many bytes of key and value a key is very short: the paper's has 8.
@@ -171,14 +173,19 @@ fn judge(findings: &Findings) -> Judgement {
     judged
         .reduce(Judgement::and)
         .unwrap_or_else(|| Judgement::untested("ours and btreemap were not both measured"))
-        .beside(comparable(findings, "btreemap"))
-        .beside(comparable(findings, "crossbeam-skiplist"))
+        .beside(comparable(findings, RESIDENT, WORM, "btreemap"))
+        .beside(comparable(findings, RESIDENT, WORM, "crossbeam-skiplist"))
 }
 
-/// Whether Wormhole's size is comparable to that of another on most key sets.
-fn comparable(findings: &Findings, other: &str) -> Judgement {
-    let ratios = findings.ratios(RESIDENT, WORMHOLE, other);
-    let what = format!("{RESIDENT}, Wormhole / {other}");
+/// Whether a contender's bytes, with its name in words, are comparable to those of another on most key sets.
+pub fn comparable(
+    findings: &Findings,
+    measure: &str,
+    (name, in_words): (&str, &str),
+    other: &str,
+) -> Judgement {
+    let ratios = findings.ratios(measure, name, other);
+    let what = format!("{measure}, {in_words} / {other}");
     if ratios.is_empty() {
         return Judgement::untested(format!("{what}: not measured"));
     }
