@@ -166,7 +166,11 @@ fn judge(findings: &Findings) -> Judgement {
         let what = format!("requests per CPU time of the server, Cuckoo Trie / {other}");
         Judgement::at_least(1.0, &what, &ratios(&[a, c, d], other, easy))
     });
-    let scans = [OURS, WORMHOLE, SORTED_SET].map(|other| ratios(&[e], other, easy)).concat();
+    let beside = |other: &str| {
+        let scans = ratios(&[e], other, easy).into_iter();
+        scans.map(|(what, ratio)| (format!("{what}, {other}"), ratio)).collect::<Vec<_>>()
+    };
+    let scans = [OURS, WORMHOLE, SORTED_SET].map(beside).concat();
     let scans = Judgement::at_least(COMPARABLE, "E, Cuckoo Trie / each of them", &scans);
     Judgement::each_of(best.chain([scans]), "not measured")
 }
@@ -178,7 +182,7 @@ mod tests {
 
     #[test]
     fn less_time_per_request_is_ahead_where_prefixes_are_short() {
-        let answers = |ours: f64, hard: f64| -> Vec<_> {
+        let judged = |ours: f64, hard: f64| {
             let mut findings = Findings::default();
             for (set, ours) in [("osm", ours), (HARD, hard)] {
                 for workload in &WORKLOADS {
@@ -187,10 +191,14 @@ mod tests {
                     }
                 }
             }
-            judge(&findings).each().into_iter().map(|judged| judged.answer).collect()
+            judge(&findings).each()
         };
+        let answers =
+            |ours, hard| -> Vec<_> { judged(ours, hard).into_iter().map(|judged| judged.answer).collect() };
         assert_eq!(answers(0.9, 2.0), [Holds, Holds, CannotBeTested, Holds]);
         assert_eq!(answers(1.05, 0.5), [DoesNotHold, DoesNotHold, CannotBeTested, Holds]);
         assert_eq!(answers(1.2, 0.5), [DoesNotHold, DoesNotHold, CannotBeTested, DoesNotHold]);
+        let scans = &judged(1.2, 0.5)[3];
+        assert!(scans.why.contains(&format!("E, CPU on osm, {OURS}: 0.83")), "{scans:?}");
     }
 }
