@@ -346,7 +346,8 @@ impl<'t, const V: usize> Change<'t, V> {
         self.apply_with(|| ())
     }
 
-    fn unlock(&mut self) {
+    /// Gives the locks back; the buckets are as they were.
+    pub(super) fn unlock(&mut self) {
         for held in &self.held[..self.locked] {
             held.bucket.unlock_unchanged(held.seen);
         }

@@ -152,7 +152,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             index::Change::Keep => return Ok(Computed { before: seen, changed: false }),
             index::Change::Put(value) => {
                 record.set_value(value.into_word());
-                drop(planned);
+                // By reference: a drop would move all of it first.
+                planned.unlock();
                 false
             }
             index::Change::Remove => {
