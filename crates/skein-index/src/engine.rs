@@ -92,6 +92,19 @@ pub trait Engine<S: Slot>: Send + Sync {
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused>;
 
+    /// Sets `key`, which is not too long, to `value`. Refused as [`write`](Self::write) is.
+    #[inline(always)]
+    fn put<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        value: S,
+        guard: &'g G,
+    ) -> Result<Option<S::Ref<'g>>, Refused> {
+        let mut value = Some(value);
+        let put = |_: Option<S::Ref<'_>>| value.take().map_or(Change::Keep, Change::Put);
+        Ok(self.write(key, put, guard)?.before)
+    }
+
     /// Removes `key`, which is not too long.
     #[inline(always)]
     fn take_out<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
@@ -150,9 +163,7 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
     ) -> Result<Option<S::Ref<'g>>, Refused> {
         check_guard(self.collector(), guard);
         self.base().admit(key, || self.bytes_at_once(key))?;
-        let mut value = Some(value);
-        let put = |_: Option<S::Ref<'_>>| value.take().map_or(Change::Keep, Change::Put);
-        Ok(self.write(key, put, guard)?.before)
+        self.put(key, value, guard)
     }
 
     #[inline]

@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use skein_index::{Collector, CuckooTrie, Masstree, Slot, Wormhole};
+use skein_index::{Collector, CuckooTrie, Masstree, SkipList, Slot, Wormhole};
 use support::conformance::Family;
 
 struct OfMasstree;
@@ -50,6 +50,21 @@ impl Family for OfCuckooTrie {
     }
 }
 
+struct OfSkipList;
+
+impl Family for OfSkipList {
+    type Index<S: Slot> = SkipList<S>;
+
+    fn index<S: Slot>() -> SkipList<S> {
+        SkipList::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> SkipList<S> {
+        SkipList::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
 conformance!(masstree, OfMasstree);
 conformance!(wormhole, OfWormhole);
 conformance!(cuckoo_trie, OfCuckooTrie);
+conformance!(skip_list, OfSkipList);

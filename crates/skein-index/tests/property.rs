@@ -11,11 +11,12 @@ use skein_index::cuckoo_trie::variant::WITHOUT_PREFETCH as CUCKOO_WITHOUT_PREFET
 use skein_index::masstree::variant::{
     WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
 };
+use skein_index::skip_list::variant::{AHEAD_3, AHEAD_4, PLAIN, WITHOUT_PREFETCH as SKIP_WITHOUT_PREFETCH};
 use skein_index::wormhole::variant::{
     PROBES_2, PROBES_4, WITHOUT_INCREMENTAL_HASH, WITHOUT_LEAF_TAGS, WITHOUT_POSITION, WITHOUT_SHORT_ANCHORS,
     WITHOUT_TAGS,
 };
-use skein_index::{Collector, CuckooTrie, Inline, Masstree, OrderedIndex, Wormhole};
+use skein_index::{Collector, CuckooTrie, Inline, Masstree, OrderedIndex, SkipList, Wormhole};
 use support::checked::Checked;
 use support::{Operation, any_key, compare_all, operations, run, spread_key, zero_tails};
 
@@ -29,6 +30,10 @@ fn wormhole<const W: usize>(operations: &[Operation]) {
 
 fn cuckoo_trie<const V: usize>(operations: &[Operation]) {
     check(CuckooTrie::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
+}
+
+fn skip_list<const V: usize>(operations: &[Operation]) {
+    check(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 /// Runs the operations, compares, removes every other key, checks the structure at each stage, and at the
@@ -148,6 +153,31 @@ proptest! {
     #[test]
     fn cuckoo_trie_with_zero_tails(operations in operations(&zero_tails(), 300)) {
         cuckoo_trie::<2>(&operations);
+    }
+
+    #[test]
+    fn skip_list_of_full_height(operations in operations(&any_key(), 500)) {
+        skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(&operations);
+    }
+
+    #[test]
+    fn skip_list_that_reads_further_ahead(operations in operations(&any_key(), 500)) {
+        skip_list::<{ 32 | AHEAD_4 }>(&operations);
+    }
+
+    #[test]
+    fn skip_list_of_three_levels(operations in operations(&spread_key(), 500)) {
+        skip_list::<{ 3 | AHEAD_3 }>(&operations);
+    }
+
+    #[test]
+    fn skip_list_of_one_level(operations in operations(&spread_key(), 300)) {
+        skip_list::<{ 1 | PLAIN }>(&operations);
+    }
+
+    #[test]
+    fn skip_list_without_what_makes_it_fast(operations in operations(&zero_tails(), 300)) {
+        skip_list::<{ 12 | PLAIN | SKIP_WITHOUT_PREFETCH }>(&operations);
     }
 }
 

@@ -1,0 +1,164 @@
+//! Reading ahead: a scan asks for nodes before it comes to them, through the towers (section 3.1).
+//!
+//! ```text
+//!   level 2   a ───────────────────────────► e           a task: a is here; ask for what lies between a and e
+//!   level 1   a ─────────────► c ──────────► e           asks for c and for what follows a below;
+//!   level 0   a ─────► b ────► c ─────► d ─► e           leaves two tasks: from a's next to c, and from c to e
+//! ```
+//!
+//! A task's node has been asked for in an earlier phase, so a phase waits for nothing: it asks for about 2^K nodes, which arrive together.
+//! A new phase begins whenever the scan passes a node of level K. That is every 2^K steps on average, as the paper's iterator for many
+//! threads has it (section 3.2), but by the nodes that it passes, and not by counting: what is ahead then stays as much ahead, however
+//! the towers fall, and no node has to be met again that may be unlinked by now.
+//!
+//! The first tasks cost nothing: a search has come, on each level, to the first node beyond the key; these are the ends of the tasks that
+//! the paper has to look for (section 3.1: "by brute force"). So a scan reads ahead from its second step on.
+//!
+//! Tasks are hints. What does not fit the queue, or leads through a node that goes, is forgotten.
+
+use super::link::Link;
+use super::node::Node;
+use super::variant::ahead;
+use crate::slot::Slot;
+
+/// The most tasks that wait: twice what is expected of the highest K.
+const TASKS: usize = 32;
+/// The highest K.
+const LEVEL_MAX: usize = 4;
+
+/// Ask for what lies between `start`, which was asked for before, and `end`, by the links of `level` and below.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    start: Link,
+    end: Link,
+    level: usize,
+}
+
+/// What a scan has asked for, and will.
+#[derive(Debug)]
+pub(super) struct Ahead<const V: usize> {
+    /// A ring of those that wait.
+    tasks: [Task; TASKS],
+    first: usize,
+    waiting: usize,
+    /// The node of level K that was asked for last.
+    furthest: Link,
+    /// The first node beyond the key on the level above, while a search goes down.
+    above: Link,
+    /// Phases that are due one step after the other, until as much is ahead as shall be.
+    due: usize,
+}
+
+impl<const V: usize> Ahead<V> {
+    /// The level through which it reads ahead, the paper's K.
+    const LEVEL: usize = {
+        assert!(ahead(V) <= LEVEL_MAX, "a variant reads ahead through level 4 at most");
+        ahead(V)
+    };
+    /// Phases between the one that leaves a task of level K and the one in which the scan needs what the task asks for: so many it takes.
+    const LEAD: usize = Self::LEVEL + 2;
+
+    pub(super) fn new() -> Self {
+        let nothing = Task { start: Link::END, end: Link::END, level: 0 };
+        let (furthest, above) = (Link::END, Link::END);
+        Self { tasks: [nothing; TASKS], first: 0, waiting: 0, furthest, above, due: 0 }
+    }
+
+    /// Forgets what it was to ask for.
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        (self.waiting, self.due, self.furthest) = (0, 0, Link::END);
+    }
+
+    /// Takes the first node beyond the key that a search has come to on a level; levels come from above.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, level: usize, beyond: Link) {
+        if Self::LEVEL == 0 || level > Self::LEVEL {
+            return;
+        }
+        if level == Self::LEVEL {
+            (self.furthest, self.due) = (beyond, Self::LEAD);
+        } else if self.due > 0 {
+            self.leave(beyond, self.above, level);
+        }
+        self.above = beyond;
+    }
+
+    /// The scan goes on from a node.
+    #[inline(always)]
+    pub(super) fn pass<S: Slot>(&mut self, node: Node) {
+        if Self::LEVEL == 0 {
+            return;
+        }
+        if self.due > 0 {
+            self.due -= 1;
+            self.phase::<S>();
+        } else if node.height() > Self::LEVEL {
+            if self.furthest == Link::END {
+                self.start_at(node);
+            }
+            self.phase::<S>();
+        }
+    }
+
+    /// Begins at a node of level K that the scan has come to, if it is known to be linked there.
+    #[cold]
+    fn start_at(&mut self, node: Node) {
+        if node.is_built() {
+            self.furthest = Link::to(node);
+        }
+    }
+
+    /// Does the tasks that wait, and leaves those that follow from them, and a new one of level K.
+    fn phase<S: Slot>(&mut self) {
+        for _ in 0..self.waiting {
+            let task = self.tasks[self.first];
+            self.first = (self.first + 1) % TASKS;
+            self.waiting -= 1;
+            self.perform::<S>(task);
+        }
+        if let Some(node) = self.furthest.node() {
+            let next = node.next(Self::LEVEL);
+            if next.is_marked() {
+                // It goes; the scan begins anew at the next node of its level.
+                self.furthest = Link::END;
+                return;
+            }
+            self.leave(self.furthest, next, Self::LEVEL);
+            self.furthest = next;
+            next.prefetch_whole();
+        }
+    }
+
+    #[inline(always)]
+    fn perform<S: Slot>(&mut self, Task { start, end, level }: Task) {
+        let Some(node) = start.node() else { return };
+        let mut upper = node.next(level);
+        if upper.is_marked() {
+            // Below, it may have gone long ago (`search.rs`).
+            return;
+        }
+        node.state().prefetch();
+        if upper != end {
+            upper.prefetch_whole();
+            self.leave(upper, end, level);
+        }
+        for level in (0..level).rev() {
+            let lower = node.next(level).unmarked();
+            if lower != upper {
+                lower.prefetch_whole();
+                self.leave(lower, upper, level);
+            }
+            upper = lower;
+        }
+    }
+
+    /// Leaves a task, if there is something to do.
+    #[inline(always)]
+    fn leave(&mut self, start: Link, end: Link, level: usize) {
+        if start != end && start != Link::END && self.waiting < TASKS {
+            self.tasks[(self.first + self.waiting) % TASKS] = Task { start, end, level };
+            self.waiting += 1;
+        }
+    }
+}

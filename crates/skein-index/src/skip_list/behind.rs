@@ -1,0 +1,87 @@
+//! Stepping back: links lead forward only, so a cursor that goes back keeps some nodes that lie before it.
+//!
+//! ```text
+//!   level 4    start ───────────────────────────────────────► beyond
+//!   level 0    start ─► 1 ─► 2 ─► 3 ─► 4 ─► 5 ─► 6 ─► 7 ─► cursor
+//!                       └──────── kept, the last first ────┘
+//! ```
+//!
+//! A search for what comes before the cursor ends some levels above the lowest, and walks the rest: some sixteen nodes, which serve as many
+//! steps. The cursor's guard keeps them live; whether they hold a key is asked when the cursor comes to them.
+
+use std::cmp::Ordering;
+
+use arrayvec::ArrayVec;
+
+use super::SkipList;
+use super::node::{Node, Target};
+use crate::slot::Slot;
+
+/// The level from which the search walks: sixteen nodes lie between two of it.
+const LEVEL: usize = 4;
+/// The most nodes that are kept.
+const NODES: usize = 32;
+
+/// Nodes before a cursor, the nearest last; the cursor steps on them from there.
+#[derive(Debug)]
+pub(super) struct Behind {
+    nodes: ArrayVec<Node, NODES>,
+}
+
+impl Behind {
+    pub(super) fn new() -> Self {
+        Self { nodes: ArrayVec::new_const() }
+    }
+
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.nodes.clear();
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<Node> {
+        self.nodes.pop()
+    }
+
+    /// Collects the last nodes before a key, or those up to it if `inclusive`.
+    pub(super) fn fill<S: Slot, const V: usize>(
+        &mut self,
+        list: &SkipList<S, V>,
+        key: &[u8],
+        inclusive: bool,
+    ) {
+        let target = Target::of(key);
+        let before = |node: Node| match node.compare(&target) {
+            Ordering::Less => true,
+            Ordering::Equal => inclusive,
+            Ordering::Greater => false,
+        };
+        self.collect(list, before);
+    }
+
+    /// Collects the last nodes of all.
+    pub(super) fn fill_from_end<S: Slot, const V: usize>(&mut self, list: &SkipList<S, V>) {
+        self.collect(list, |_| true);
+    }
+
+    fn collect<S: Slot, const V: usize>(&mut self, list: &SkipList<S, V>, before: impl Fn(Node) -> bool) {
+        self.clear();
+        let mut start = list.head;
+        list.descend(&before, |level, last, _| {
+            if level >= LEVEL || start == list.head {
+                start = last;
+            }
+        });
+        if start != list.head {
+            self.nodes.push(start);
+        }
+        let mut next = start.next(0).node();
+        while let Some(node) = next.filter(|&node| before(node)) {
+            if self.nodes.is_full() {
+                self.nodes.drain(..NODES / 2);
+            }
+            self.nodes.push(node);
+            next = node.next(0).node();
+        }
+    }
+}

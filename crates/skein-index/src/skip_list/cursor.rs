@@ -1,0 +1,171 @@
+//! Cursors: along the bottom level, at one moment or now.
+
+use std::marker::PhantomData;
+
+use skein_sync::reclaim::Guard;
+
+use super::SkipList;
+use super::ahead::Ahead;
+use super::behind::Behind;
+use super::node::{Node, Target};
+use crate::index::Cursor;
+use crate::slot::Slot;
+
+/// The moment of a cursor that sees what there is.
+const NOW: u64 = u64::MAX;
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Fresh,
+    BeforeFirst,
+    /// With the value's word as it was when the cursor came here.
+    On(Node, u64),
+    PastLast,
+}
+
+/// A position in a [`SkipList`], or in a [`Snapshot`](super::Snapshot) of it.
+#[derive(Debug)]
+pub struct SkipListCursor<'g, S: Slot, G: Guard, const V: usize> {
+    list: &'g SkipList<S, V>,
+    guard: PhantomData<&'g G>,
+    /// What was written later is not seen.
+    moment: u64,
+    state: State,
+    ahead: Ahead<V>,
+    behind: Behind,
+}
+
+// SAFETY: what a cursor holds is an index that is `Sync`, and addresses that the guard keeps alive; with a guard that may go to another
+// thread, so may the cursor.
+unsafe impl<S: Slot, G: Guard + Sync, const V: usize> Send for SkipListCursor<'_, S, G, V> {}
+
+impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
+    /// A cursor that sees what there is.
+    pub(super) fn now(list: &'g SkipList<S, V>, guard: &'g G) -> Self {
+        Self::new(list, NOW, guard)
+    }
+
+    /// A cursor that sees what there was at a moment.
+    pub(super) fn new(list: &'g SkipList<S, V>, moment: u64, _guard: &'g G) -> Self {
+        let (ahead, behind) = (Ahead::new(), Behind::new());
+        Self { list, guard: PhantomData, moment, state: State::Fresh, ahead, behind }
+    }
+
+    /// The word that a node's key has at the cursor's moment.
+    #[inline(always)]
+    fn word(&self, node: Node) -> Option<u64> {
+        let state = node.state();
+        if self.moment == NOW { state.value(node) } else { state.at(self.moment).value(node) }
+    }
+
+    /// Moves to the first key from a node on.
+    #[inline(always)]
+    fn settle(&mut self, mut from: Option<Node>) -> bool {
+        while let Some(node) = from {
+            if let Some(word) = self.word(node) {
+                self.state = State::On(node, word);
+                return true;
+            }
+            from = self.after(node);
+        }
+        self.state = State::PastLast;
+        false
+    }
+
+    /// The next node on the bottom level.
+    #[inline(always)]
+    fn after(&mut self, node: Node) -> Option<Node> {
+        self.ahead.pass::<S>(node);
+        node.next(0).node()
+    }
+
+    /// Moves to the last key among the nodes that `fill` collects, or before them.
+    fn settle_back(&mut self, fill: impl FnOnce(&mut Behind, &SkipList<S, V>)) -> bool {
+        self.ahead.clear();
+        fill(&mut self.behind, self.list);
+        self.step_back()
+    }
+
+    /// Moves to the last key among the nodes behind the cursor, or before them.
+    fn step_back(&mut self) -> bool {
+        let mut lowest = None;
+        loop {
+            while let Some(node) = self.behind.pop() {
+                if let Some(word) = self.word(node) {
+                    self.state = State::On(node, word);
+                    return true;
+                }
+                lowest = Some(node);
+            }
+            let Some(node) = lowest.take() else { break };
+            self.behind.fill(self.list, node.key(), false);
+        }
+        self.state = State::BeforeFirst;
+        false
+    }
+}
+
+impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g, S, G, V> {
+    fn seek(&mut self, key: &[u8]) -> bool {
+        self.ahead.clear();
+        self.behind.clear();
+        let (target, ahead) = (Target::of(key), &mut self.ahead);
+        let found = self
+            .list
+            .descend(|node| node.compare(&target).is_lt(), |level, _, beyond| ahead.begin(level, beyond));
+        self.settle(found)
+    }
+
+    fn seek_back(&mut self, key: &[u8]) -> bool {
+        self.settle_back(|behind, list| behind.fill(list, key, true))
+    }
+
+    fn last(&mut self) -> bool {
+        self.settle_back(|behind, list| behind.fill_from_end(list))
+    }
+
+    #[inline]
+    fn next(&mut self) -> bool {
+        match self.state {
+            State::Fresh | State::BeforeFirst => self.first(),
+            State::On(node, _) => {
+                self.behind.clear();
+                let next = self.after(node);
+                self.settle(next)
+            }
+            State::PastLast => false,
+        }
+    }
+
+    fn prev(&mut self) -> bool {
+        match self.state {
+            State::Fresh | State::PastLast => self.last(),
+            State::On(node, _) => {
+                self.ahead.clear();
+                if let Some(before) = self.behind.pop()
+                    && let Some(word) = self.word(before)
+                {
+                    self.state = State::On(before, word);
+                    return true;
+                }
+                self.settle_back(|behind, list| behind.fill(list, node.key(), false))
+            }
+            State::BeforeFirst => false,
+        }
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        match self.state {
+            State::On(node, _) => Some(node.key()),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<S::Ref<'g>> {
+        match self.state {
+            // SAFETY: the word was in the list of versions, and is retired, if at all, under the guard or a later one.
+            State::On(_, word) => Some(unsafe { S::borrow(word) }),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Heights of towers: each level holds half of the nodes of the one below (section 3.1).
+//!
+//! A key's height is drawn from a hash of it under a seed that the list drew: no state to share between threads, no key's height to be
+//! known by who chooses keys, and the same towers again in a test that sets the seed.
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::hash::PrefixHash;
+
+/// Draws heights from 1 to a most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heights {
+    hash: PrefixHash,
+    most: usize,
+}
+
+impl Heights {
+    /// By a random seed.
+    pub(super) fn new(most: usize) -> Self {
+        Self::with_seed(most, RandomState::new().hash_one(0_u64))
+    }
+
+    /// By this seed.
+    pub(super) fn with_seed(most: usize, seed: u64) -> Self {
+        Self { hash: PrefixHash::Keyed(seed | 1), most }
+    }
+
+    /// The height of a key's tower.
+    #[inline(always)]
+    pub(super) fn of(self, key: &[u8]) -> usize {
+        // The upper bits are the best ones.
+        (1 + self.hash.of(key).leading_ones() as usize).min(self.most)
+    }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_towers_of_each_height_are_higher() {
+        for seed in 0..8 {
+            let heights = Heights::with_seed(32, seed * 0x9e37_79b9_7f4a_7c15);
+            // Keys that come in order, and such as share all but their last bytes.
+            for key in
+                [|n: u32| n.to_be_bytes().to_vec(), |n: u32| format!("/a/long/path/{n:08}").into_bytes()]
+            {
+                let mut counts = [0_i64; 33];
+                (0..100_000).for_each(|n| counts[heights.of(&key(n))] += 1);
+                for height in 1..8 {
+                    let (there, expected) = (counts[height], 100_000 >> height);
+                    assert!(
+                        (there - expected).abs() < expected / 8 + 50,
+                        "{there} of height {height}, seed {seed}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_seed_gives_the_same_heights_and_no_key_is_too_high() {
+        let (one, same, other) =
+            (Heights::with_seed(3, 7), Heights::with_seed(3, 7), Heights::with_seed(3, 9));
+        let all = |heights: Heights| (0..200_u8).map(|byte| heights.of(&[byte])).collect::<Vec<_>>();
+        assert_eq!(all(one), all(same));
+        assert_ne!(all(one), all(other));
+        assert!(all(one).iter().all(|height| (1..=3).contains(height)));
+    }
+}

@@ -1,0 +1,363 @@
+//! Nodes: tower, key and first version in one block.
+//!
+//! ```text
+//!   │ link h-1 │ ... │ link 1 │ link 0 │ prefix 8 │ shape 8 │ versions 8 │ value 8 │ key ...      │
+//!                                      ▲                                            only if longer
+//!                                      └ a node's address                           than the prefix
+//! ```
+//!
+//! The tower grows downward from the node's address, so that the low links, which almost all steps of a search read, lie beside the first
+//! eight bytes of the key, by which it compares: mostly one cache line. A node of an 8-byte key takes 48 bytes on average, key and value
+//! included: 32, and two links (section 3.1: half of the towers have one level, a quarter two, and so on).
+//!
+//! # Invariants
+//! Safety comments in this folder cite these by number.
+//!
+//! 1. **Shape.** The key, its prefix and the height never change once the node is made; of the shape, only the two flags do.
+//! 2. **Value.** The value word is written before the state `inline` is published, by who made the node, and never again. Nobody reads
+//!    it but through that state.
+//! 3. **Towers.** A node is linked from level 0 upward and marked from its top level downward. So a node whose link on a level was seen
+//!    unmarked was, at that moment, in the lists of all levels up to there in which it had been linked.
+//! 4. **Life.** A node is used only while it is live: it was reached under a guard that is still held, by the rule in `search.rs`; or it
+//!    is not shared yet; or the index is borrowed mutably.
+//! 5. **Retiring.** A node is retired once, after it is in no list and will be linked in none: by its remover if its maker is done
+//!    linking it (`BUILT`), else by its maker, who finds `REMOVED`.
+
+use std::cell::UnsafeCell;
+use std::cmp::Ordering;
+use std::ptr::NonNull;
+
+use skein_sync::atomic::{AtomicU64, Ordering as Memory};
+use skein_sync::reclaim::{Collector, Guard, PROTECT};
+
+use super::link::Link;
+use super::state::State;
+use crate::memory::{Arena, Part, address_of, at_address};
+
+/// Bytes of the key that lie in the header.
+pub(super) const PREFIX: usize = 8;
+/// Bytes of a link.
+const LINK: usize = size_of::<AtomicU64>();
+
+const HEIGHT_SHIFT: u32 = 16;
+/// The maker has linked all levels, or found that the node goes: it links no more.
+const BUILT: u64 = 1 << 24;
+/// The node is marked on all levels.
+const REMOVED: u64 = 1 << 25;
+
+/// What lies at a node's address.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Header {
+    /// The first bytes of the key, and zeros.
+    prefix: [u8; PREFIX],
+    /// The key's length, the height, and two flags.
+    shape: AtomicU64,
+    /// A [`State`].
+    versions: AtomicU64,
+    value: UnsafeCell<u64>,
+}
+
+/// A key that is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target<'k> {
+    prefix: u64,
+    pub(super) key: &'k [u8],
+}
+
+impl<'k> Target<'k> {
+    #[inline(always)]
+    pub(super) fn of(key: &'k [u8]) -> Self {
+        let prefix = key.first_chunk::<PREFIX>().copied().unwrap_or_else(|| padded(key));
+        Self { prefix: u64::from_be_bytes(prefix), key }
+    }
+}
+
+/// The first bytes of a key, and zeros after them.
+#[inline(always)]
+fn padded(key: &[u8]) -> [u8; PREFIX] {
+    let mut prefix = [0; PREFIX];
+    let len = key.len().min(PREFIX);
+    prefix[..len].copy_from_slice(&key[..len]);
+    prefix
+}
+
+/// A node, by its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Node(NonNull<Header>);
+
+impl Node {
+    /// Allocates a node; its links lead nowhere.
+    pub(super) fn new(arena: &Arena, height: usize, key: &[u8], state: State, value: u64) -> Self {
+        let block = arena.alloc(size(height, key.len()), Part::Nodes);
+        let built = if height == 1 { BUILT } else { 0 };
+        let shape = key.len() as u64 | (height as u64) << HEIGHT_SHIFT | built;
+        // SAFETY: the block is ours alone, aligned to 8, and long enough for all parts.
+        unsafe {
+            for level in 0..height {
+                block.cast::<AtomicU64>().add(level).write(AtomicU64::new(Link::END.word()));
+            }
+            let header = block.add(height * LINK).cast::<Header>();
+            header.write(Header {
+                prefix: padded(key),
+                shape: AtomicU64::new(shape),
+                versions: AtomicU64::new(state.word()),
+                value: UnsafeCell::new(value),
+            });
+            if key.len() > PREFIX {
+                std::ptr::copy_nonoverlapping(key.as_ptr(), header.add(1).cast().as_ptr(), key.len());
+            }
+            Self(header)
+        }
+    }
+
+    /// The node at an address.
+    ///
+    /// # Safety
+    /// The address is that of [`Self::header`] of some node.
+    #[inline(always)]
+    pub(super) unsafe fn at(address: u64) -> Self {
+        // SAFETY: passed on to the caller.
+        Self(unsafe { at_address(address) })
+    }
+
+    #[inline(always)]
+    pub(super) fn header(self) -> NonNull<Header> {
+        self.0
+    }
+
+    #[inline(always)]
+    fn fields<'a>(self) -> &'a Header {
+        // SAFETY: the node is live (invariant 4).
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline(always)]
+    fn shape(self) -> u64 {
+        // Relaxed: what is read of it never changes (invariant 1).
+        self.fields().shape.load(Memory::Relaxed)
+    }
+
+    /// How many levels it has.
+    #[inline(always)]
+    pub(super) fn height(self) -> usize {
+        (self.shape() >> HEIGHT_SHIFT & 0xff) as usize
+    }
+
+    #[inline(always)]
+    fn key_len(self) -> usize {
+        (self.shape() & 0xffff) as usize
+    }
+
+    /// The key.
+    #[inline(always)]
+    pub(super) fn key<'a>(self) -> &'a [u8] {
+        let len = self.key_len();
+        // SAFETY: the node is live (invariant 4), and its key of this length, in its place, does not change (invariant 1).
+        unsafe {
+            let start = if len > PREFIX { self.0.add(1).cast::<u8>() } else { self.0.cast::<u8>() };
+            std::slice::from_raw_parts(start.as_ptr(), len)
+        }
+    }
+
+    /// Where its key stands to another one.
+    #[inline(always)]
+    pub(super) fn compare(self, target: &Target<'_>) -> Ordering {
+        let prefix = u64::from_be_bytes(self.fields().prefix);
+        if prefix == target.prefix { self.compare_rest(target.key) } else { prefix.cmp(&target.prefix) }
+    }
+
+    /// The same for a key with the same prefix.
+    #[inline]
+    fn compare_rest(self, key: &[u8]) -> Ordering {
+        let len = self.key_len();
+        if len <= PREFIX || key.len() <= PREFIX {
+            // One of them ends within the prefix, where the other has zeros if it goes on.
+            len.cmp(&key.len())
+        } else {
+            self.key()[PREFIX..].cmp(&key[PREFIX..])
+        }
+    }
+
+    #[inline(always)]
+    fn tower<'a>(self, level: usize) -> &'a AtomicU64 {
+        debug_assert!(level < self.height());
+        // SAFETY: the node is live (invariant 4), and has so many links below its header.
+        unsafe { self.0.cast::<AtomicU64>().sub(level + 1).as_ref() }
+    }
+
+    /// Its link on a level. REQUIRES: the level is below its height.
+    #[inline(always)]
+    pub(super) fn next(self, level: usize) -> Link {
+        Link::from_word(self.tower(level).load(PROTECT))
+    }
+
+    /// Sets a link of a node that nobody else knows.
+    #[inline(always)]
+    pub(super) fn prepare(self, level: usize, link: Link) {
+        // Relaxed: published with the node.
+        self.tower(level).store(link.word(), Memory::Relaxed);
+    }
+
+    /// Sets a link if it is still what it was seen as.
+    #[inline(always)]
+    pub(super) fn swing(self, level: usize, from: Link, to: Link) -> bool {
+        // Release: pairs with the load in `next`; the node linked here is initialised. Acquire: as a load in `next`.
+        self.tower(level).compare_exchange(from.word(), to.word(), Memory::AcqRel, Memory::Relaxed).is_ok()
+    }
+
+    /// Marks the links of all levels, from the top.
+    pub(super) fn mark(self) {
+        for level in (0..self.height()).rev() {
+            let mut link = self.next(level);
+            while !link.is_marked() && !self.swing(level, link, link.marked()) {
+                link = self.next(level);
+            }
+        }
+    }
+
+    /// Says that its maker links it no more; returns whether the maker has to retire it (invariant 5).
+    pub(super) fn set_built(self) -> bool {
+        // AcqRel: pairs with the one in `set_removed`; who comes second sees what the first has done.
+        self.fields().shape.fetch_or(BUILT, Memory::AcqRel) & REMOVED != 0
+    }
+
+    /// Whether its maker is done: where its link is not marked, it is in the list of that level.
+    pub(super) fn is_built(self) -> bool {
+        // Acquire: pairs with the AcqRel in `set_built`; its links are those that it was linked with, or later ones.
+        self.fields().shape.load(Memory::Acquire) & BUILT != 0
+    }
+
+    /// Says that it is marked on all levels; returns whether its remover has to retire it (invariant 5).
+    pub(super) fn set_removed(self) -> bool {
+        // AcqRel: pairs with the one in `set_built`.
+        self.fields().shape.fetch_or(REMOVED, Memory::AcqRel) & BUILT != 0
+    }
+
+    /// Its versions.
+    #[inline(always)]
+    pub(super) fn state(self) -> State {
+        State::from_word(self.fields().versions.load(PROTECT))
+    }
+
+    /// Sets the versions of a node that nobody else knows.
+    #[inline(always)]
+    pub(super) fn prepare_state(self, state: State) {
+        // Relaxed: published with the node.
+        self.fields().versions.store(state.word(), Memory::Relaxed);
+    }
+
+    /// Sets its versions if they are still what they were seen as.
+    #[inline(always)]
+    pub(super) fn exchange(self, from: State, to: State) -> bool {
+        // Release: pairs with the load in `state`; what the state leads to is initialised. Acquire: as a load in `state`.
+        self.fields()
+            .versions
+            .compare_exchange(from.word(), to.word(), Memory::AcqRel, Memory::Relaxed)
+            .is_ok()
+    }
+
+    /// The value's word. REQUIRES: a state `inline` of the node was seen.
+    #[inline(always)]
+    pub(super) fn value(self) -> u64 {
+        // SAFETY: written before that state was published, and not since (invariant 2).
+        unsafe { *self.fields().value.get() }
+    }
+
+    /// Sets the value's word.
+    ///
+    /// # Safety
+    /// The caller made the node, and has not published a state `inline` (invariant 2).
+    pub(super) unsafe fn prepare_value(self, value: u64) {
+        // SAFETY: nobody reads it yet.
+        unsafe { *self.fields().value.get() = value };
+    }
+
+    fn block(self) -> NonNull<u8> {
+        // SAFETY: the block begins with the links.
+        unsafe { self.0.cast::<u8>().sub(self.height() * LINK) }
+    }
+
+    fn size(self) -> usize {
+        size(self.height(), self.key_len())
+    }
+
+    /// Frees the node, but not its versions.
+    ///
+    /// # Safety
+    /// Nobody can reach the node, and it is counted as `part`.
+    pub(super) unsafe fn free(self, part: Part) {
+        // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
+        unsafe { Arena::free(self.block(), self.size(), part) };
+    }
+
+    /// Frees the node, but not its versions, once nobody can see it.
+    ///
+    /// # Safety
+    /// The caller has to retire it (invariant 5), and it is in no list.
+    pub(super) unsafe fn retire(self, guard: &impl Guard) {
+        unsafe fn reclaim(header: *mut u8, _: &Collector) {
+            // SAFETY: the collector gives back what `retire` gave it, after the grace period.
+            unsafe { Node::at(header.addr() as u64).free(Part::Retired) };
+        }
+        // SAFETY: the node is live and counted as `Nodes`; the caller vouches that it is unlinked. The collector hands the word
+        // back as it is: it never reads through what it is given.
+        unsafe {
+            Arena::recount(self.block(), self.size(), Part::Nodes, Part::Retired);
+            let address = address_of(self.0) as usize;
+            guard.defer_retire(std::ptr::without_provenance_mut::<u8>(address), reclaim);
+        }
+    }
+}
+
+/// The bytes of a node's block.
+fn size(height: usize, key_len: usize) -> usize {
+    let tail = if key_len > PREFIX { key_len } else { 0 };
+    height * LINK + size_of::<Header>() + tail
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_every_length_come_back_and_compare_as_bytes_do() {
+        let arena = Arena::new();
+        let mut keys: Vec<Vec<u8>> = (0..40_usize)
+            .flat_map(|len| [vec![0; len], vec![0xff; len], (0..len).map(|byte| byte as u8).collect()])
+            .collect();
+        keys.push(vec![7; crate::index::MAX_KEY_LEN]);
+        let nodes: Vec<Node> = keys
+            .iter()
+            .zip(0..)
+            .map(|(key, value)| Node::new(&arena, 1 + value as usize % 32, key, State::inline(1), value))
+            .collect();
+        for ((node, key), value) in nodes.iter().zip(&keys).zip(0..) {
+            assert_eq!((node.key(), node.height(), node.value()), (&**key, 1 + value as usize % 32, value));
+            for other in &keys {
+                assert_eq!(node.compare(&Target::of(other)), key.cmp(other), "{key:?} and {other:?}");
+            }
+        }
+        for node in nodes {
+            // SAFETY: ours alone.
+            unsafe { node.free(Part::Nodes) };
+        }
+        assert_eq!(arena.live(Part::Nodes), 0);
+    }
+
+    #[test]
+    fn the_second_of_maker_and_remover_retires() {
+        let arena = Arena::new();
+        for maker_first in [true, false] {
+            let node = Node::new(&arena, 2, b"key", State::inline(1), 0);
+            let (first, second) = if maker_first {
+                (node.set_built(), node.set_removed())
+            } else {
+                (node.set_removed(), node.set_built())
+            };
+            assert!(!first && second);
+            // SAFETY: ours alone.
+            unsafe { node.free(Part::Nodes) };
+        }
+    }
+}

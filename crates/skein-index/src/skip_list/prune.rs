@@ -1,0 +1,79 @@
+//! Pruning: a version that no snapshot needs any more leaves its list.
+
+use skein_sync::reclaim::Guard;
+use skein_sync::spin::Backoff;
+
+use super::SkipList;
+use super::kept::Kept;
+use super::node::Node;
+use super::state::State;
+use crate::memory::Part;
+use crate::slot::{Slot, retire_value};
+
+impl<S: Slot, const V: usize> SkipList<S, V> {
+    /// Hands a note on to a snapshot that needs its version; if there is none, the version goes. The caller has the note in hand.
+    #[cold]
+    pub(super) fn settle(&self, kept: Kept, guard: &impl Guard) {
+        let left = self
+            .snapshots
+            .with_holder(kept, |slot| slot.is_some_and(|slot| slot.leave(&self.base.arena, kept)));
+        if !left {
+            self.prune(kept, guard);
+        }
+    }
+
+    /// Takes a version out of its node's list, and the node out of the list if nothing is left of it.
+    fn prune(&self, Kept { node, stamp, .. }: Kept, guard: &impl Guard) {
+        let (before, after, removed) = self.cut(node, stamp);
+        // SAFETY: the blocks before the version are replaced by copies, and its own is out of the list, with its value; nobody who takes a
+        // guard from now on finds them.
+        unsafe {
+            let mut state = before;
+            while state != removed {
+                state.retire(guard);
+                state = state.older();
+            }
+            if let Some(word) = removed.value(node) {
+                retire_value::<S>(word, guard);
+            }
+            removed.retire(guard);
+        }
+        if after == State::GONE {
+            self.remove_node(node, guard);
+        }
+    }
+
+    /// The same for the list alone: what it was, what it is, and the version that went.
+    fn cut(&self, node: Node, stamp: u64) -> (State, State, State) {
+        let mut backoff = Backoff::new();
+        loop {
+            let before = node.state();
+            if before.is_claimed() {
+                backoff.wait();
+                continue;
+            }
+            let (mut after, removed) = before.without(&self.base.arena, node, stamp);
+            if after.is_tombstone() && after.older() == State::GONE {
+                // Absent now, and before: for every snapshot there is or will be.
+                // SAFETY: made above, or found at the head of the list with one version behind it, which goes: made above then too.
+                unsafe { after.free(Part::Nodes) };
+                after = State::GONE;
+            }
+            if node.exchange(before, after) {
+                return (before, after, removed);
+            }
+            self.free_copies(after, removed.older());
+        }
+    }
+
+    /// Frees the copies that were made for nothing: from `from` to where the list goes on as it was.
+    fn free_copies(&self, from: State, end: State) {
+        let mut state = from;
+        while state != end && state != State::GONE {
+            let older = state.older();
+            // SAFETY: made by us, and known to nobody else.
+            unsafe { state.free(Part::Nodes) };
+            state = older;
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Keys that cut the list into parts of about the same size: those of a level that has some for each part.
+
+use super::SkipList;
+use super::node::Node;
+use crate::slot::Slot;
+
+/// Nodes looked at per part: the more, the more even the parts.
+const PER_PART: usize = 64;
+
+impl<S: Slot, const V: usize> SkipList<S, V> {
+    /// At most `parts - 1` keys, in order. The caller holds a guard.
+    pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
+        let wanted = parts.saturating_mul(PER_PART);
+        let enough = (0..self.top()).rev().find(|&level| self.on_level(level).nth(wanted).is_some());
+        let sample: Vec<&[u8]> = self.on_level(enough.unwrap_or(0)).map(Node::key).collect();
+        let parts = parts.clamp(1, sample.len().max(1));
+        let mut keys: Vec<Vec<u8>> =
+            (1..parts).map(|part| sample[part * sample.len() / parts].to_vec()).collect();
+        // A key that went and came again meanwhile was seen twice.
+        keys.dedup();
+        keys
+    }
+
+    /// The nodes of one level, those that go included.
+    pub(super) fn on_level(&self, level: usize) -> impl Iterator<Item = Node> {
+        std::iter::successors(self.head.next(level).node(), move |node| node.next(level).node())
+    }
+}

@@ -1,0 +1,165 @@
+//! Snapshots: a view of the whole list as it was at one moment.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use skein_sync::mutex::{Mutex, lock};
+use skein_sync::reclaim::{Guard, check_guard};
+
+use super::SkipList;
+use super::cursor::SkipListCursor;
+use super::gate::{Holder, SLOTS};
+use super::kept::{Kept, NoteSlot};
+use crate::slot::Slot;
+
+/// How many snapshots may be live at once, unless [`SkipList::with_snapshot_limit`] says otherwise.
+pub const SNAPSHOTS: usize = 64;
+/// The most that it may say.
+pub const SNAPSHOTS_MAX: usize = SLOTS;
+
+/// Why there is no further snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{live} snapshots are live, which is the limit of {limit}; drop one, or raise the limit (at most {SNAPSHOTS_MAX})"
+)]
+pub struct TooManySnapshots {
+    /// How many are live.
+    pub live: usize,
+    /// How many may be.
+    pub limit: usize,
+}
+
+/// The live snapshots of a list: how many, and the age of the oldest, for as long as which old versions are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Snapshots {
+    /// How many are live.
+    pub count: usize,
+    /// How long ago the oldest was taken, if there is one.
+    pub oldest: Option<Duration>,
+}
+
+/// The live snapshots, oldest first, and where notes for them are left.
+#[derive(Debug)]
+pub(super) struct Registry {
+    live: Mutex<Vec<(Holder, Instant)>>,
+    slots: Box<[NoteSlot]>,
+}
+
+impl Registry {
+    pub(super) fn new(limit: usize) -> Self {
+        let slots = (0..limit.clamp(1, SNAPSHOTS_MAX)).map(|_| NoteSlot::closed()).collect();
+        Self { live: Mutex::new(Vec::new()), slots }
+    }
+
+    /// The slot of a live snapshot, or of one that was live a moment ago.
+    pub(super) fn slot(&self, holder: Holder) -> &NoteSlot {
+        &self.slots[holder.slot]
+    }
+
+    /// All slots.
+    pub(super) fn slots(&self) -> &[NoteSlot] {
+        &self.slots
+    }
+
+    /// Runs `leave` with the newest live snapshot that sees a version, if there is one; that one is not dropped meanwhile.
+    pub(super) fn with_holder<R>(&self, kept: Kept, leave: impl FnOnce(Option<&NoteSlot>) -> R) -> R {
+        let live = lock(&self.live);
+        let before = live.partition_point(|(holder, _)| holder.moment < kept.until);
+        let newest = live[..before].last().filter(|(holder, _)| holder.moment >= kept.stamp);
+        leave(newest.map(|&(holder, _)| self.slot(holder)))
+    }
+}
+
+impl<S: Slot, const V: usize> SkipList<S, V> {
+    /// Takes a snapshot: every write that returned before this call is in it, none that is called after it, and with a write each one
+    /// that somebody saw before.
+    ///
+    /// It waits for writes that are just being published, and they for it, a few dozen instructions long. While it lives, versions
+    /// that it sees are kept; [`snapshots`](Self::snapshots) says for how long by now.
+    ///
+    /// ```
+    /// use skein_index::{Inline, OrderedIndex, SkipList, range};
+    ///
+    /// let list = SkipList::new();
+    /// let guard = list.collector().enter();
+    /// list.insert(b"goose", Inline(1_u64), &guard)?;
+    /// let before = list.snapshot()?;
+    /// list.insert(b"goose", Inline(2), &guard)?;
+    /// list.insert(b"duck", Inline(3), &guard)?;
+    /// assert_eq!((before.get(b"goose", &guard), before.get(b"duck", &guard)), (Some(1), None));
+    /// assert_eq!(list.get(b"goose", &guard), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`TooManySnapshots`].
+    pub fn snapshot(&self) -> Result<Snapshot<'_, S, V>, TooManySnapshots> {
+        let mut live = lock(&self.snapshots.live);
+        let limit = self.snapshots.slots.len();
+        let is_free = |&slot: &usize| live.iter().all(|(holder, _)| holder.slot != slot);
+        let Some(slot) = (0..limit).find(is_free) else {
+            return Err(TooManySnapshots { live: live.len(), limit });
+        };
+        self.snapshots.slots[slot].open();
+        let holder = Holder { moment: self.gate.take_moment(slot), slot };
+        live.push((holder, Instant::now()));
+        Ok(Snapshot { list: self, holder })
+    }
+
+    /// How many snapshots are live, and how old the oldest is.
+    pub fn snapshots(&self) -> Snapshots {
+        let live = lock(&self.snapshots.live);
+        Snapshots { count: live.len(), oldest: live.first().map(|(_, taken)| taken.elapsed()) }
+    }
+}
+
+/// A view of a [`SkipList`] as it was at one moment. What it gives is read under a guard, but it needs none to live.
+pub struct Snapshot<'i, S: Slot, const V: usize> {
+    list: &'i SkipList<S, V>,
+    holder: Holder,
+}
+
+impl<S: Slot, const V: usize> Snapshot<'_, S, V> {
+    /// The value that `key` had.
+    ///
+    /// # Panics
+    /// If the guard is not of the list's own collector.
+    pub fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        check_guard(&self.list.base.collector, guard);
+        let node = self.list.node_of(key)?;
+        let word = node.state().at(self.holder.moment).value(node)?;
+        // SAFETY: the word is in the list of versions, and is retired, if at all, under this guard or a later one.
+        Some(unsafe { S::borrow(word) })
+    }
+
+    /// A cursor over the keys that there were, before the first. [`walk`](crate::walk()) goes over a range with it.
+    ///
+    /// # Panics
+    /// If the guard is not of the list's own collector.
+    pub fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> SkipListCursor<'g, S, G, V> {
+        check_guard(&self.list.base.collector, guard);
+        SkipListCursor::new(self.list, self.holder.moment, guard)
+    }
+}
+
+impl<S: Slot, const V: usize> Drop for Snapshot<'_, S, V> {
+    fn drop(&mut self) {
+        let list = self.list;
+        let mut live = lock(&list.snapshots.live);
+        live.retain(|&(holder, _)| holder != self.holder);
+        list.gate.set_newest(live.last().map(|&(holder, _)| holder));
+        let notes = list.snapshots.slot(self.holder).close();
+        drop(live);
+        let guard = list.base.collector.enter();
+        for kept in notes {
+            list.settle(kept, &guard);
+        }
+        guard.flush();
+    }
+}
+
+impl<S: Slot, const V: usize> fmt::Debug for Snapshot<'_, S, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("moment", &self.holder.moment).finish_non_exhaustive()
+    }
+}

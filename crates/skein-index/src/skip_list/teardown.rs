@@ -1,0 +1,36 @@
+//! Dropping the index.
+
+use super::SkipList;
+use super::state::State;
+use crate::memory::Part;
+use crate::slot::Slot;
+
+impl<S: Slot, const V: usize> Drop for SkipList<S, V> {
+    fn drop(&mut self) {
+        if self.base.goes_at_once::<S>() {
+            // SAFETY: the index is borrowed mutably, and has nothing outside the arena, whose objects are in use no more.
+            unsafe { self.base.arena.clone().discard() };
+            return;
+        }
+        // A snapshot that was leaked leaves its notes.
+        self.snapshots.slots().iter().for_each(|slot| drop(slot.close()));
+        let mut waiting = Some(self.head);
+        while let Some(node) = waiting {
+            waiting = node.next(0).node();
+            let mut state = node.state().unclaimed();
+            while state != State::GONE {
+                let older = state.older();
+                // SAFETY: the index is borrowed mutably, so nobody else reaches the version, and each is in one list.
+                unsafe {
+                    if let Some(word) = state.value(node) {
+                        drop(S::from_word(word));
+                    }
+                    state.free(Part::Nodes);
+                }
+                state = older;
+            }
+            // SAFETY: as above; each node is on the bottom level once.
+            unsafe { node.free(Part::Nodes) };
+        }
+    }
+}

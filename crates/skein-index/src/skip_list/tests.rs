@@ -1,0 +1,1 @@
+//! What the structure must do beyond the contract of all indexes.

@@ -1,0 +1,285 @@
+//! Writes.
+//!
+//! ```text
+//!   key has a node:   find ──► read the state ──► exchange it, inside the gate ──► keep or retire what it superseded
+//!   key has none:     find ──► link the node on level 0, inside the gate ──► link it on the levels above
+//!   nothing is left:  state absent ──► mark from the top ──► unlink from the top ──► retire
+//! ```
+//!
+//! `insert` and `remove` go on by single exchanges: whoever loses one starts over, and somebody has won. `compute` promises its closure more:
+//! that nothing happens to the key between what it is shown and what it decides. So it claims the node's state first, which other writers
+//! of the same key wait for, and no reader; where the key has no node, it links one that is claimed from the start, and says nothing.
+
+use skein_sync::reclaim::Guard;
+use skein_sync::spin::Backoff;
+
+use super::SkipList;
+use super::gate::Holder;
+use super::kept::Kept;
+use super::link::Link;
+use super::node::{Node, Target};
+use super::search::Path;
+use super::state::State;
+use crate::index::{Change, Computed};
+use crate::memory::Part;
+use crate::slot::{Slot, retire_value};
+
+/// What an exchange of a state has done.
+#[derive(Debug)]
+struct Superseded {
+    /// The stamp of the new version.
+    stamp: u64,
+    /// Who needs what was there, if somebody does.
+    holder: Option<Holder>,
+    /// Whether nothing is left.
+    gone: bool,
+}
+
+impl<S: Slot, const V: usize> SkipList<S, V> {
+    /// Sets `key`, which is not too long; returns the word that it had.
+    pub(super) fn put<G: Guard>(&self, key: &[u8], value: S, guard: &G) -> Option<u64> {
+        let (target, height) = (Target::of(key), self.heights.of(key));
+        let word = value.into_word();
+        let mut made = None;
+        loop {
+            let path = self.find(&target, height);
+            if let Some(node) = path.found(&target) {
+                if let Some(before) = self.put_into(node, word, guard) {
+                    // SAFETY: made in an earlier turn, and not linked.
+                    unsafe { made.inspect(|node: &Node| node.free(Part::Nodes)) };
+                    return before;
+                }
+                // It goes; the next search unlinks it.
+                node.mark();
+                continue;
+            }
+            let node =
+                *made.get_or_insert_with(|| Node::new(&self.base.arena, height, key, State::GONE, word));
+            let linked = self.gate.pass(guard.thread_id(), |inside| {
+                node.prepare_state(State::inline(inside.stamp));
+                self.link(node, &path)
+            });
+            if linked {
+                self.base.len.add(guard.thread_id(), 1);
+                self.build(node, path, guard);
+                return None;
+            }
+        }
+    }
+
+    /// Sets the value of a node's key; returns the word that it had, or nothing at all if the node goes.
+    fn put_into(&self, node: Node, word: u64, guard: &impl Guard) -> Option<Option<u64>> {
+        loop {
+            let state = self.unclaimed_state(node);
+            if state == State::GONE {
+                return None;
+            }
+            if self.supersede(node, state, Some(word), guard) {
+                return Some(state.value(node));
+            }
+        }
+    }
+
+    /// Removes `key`, which is not too long; returns the word that it had.
+    pub(super) fn take<G: Guard>(&self, key: &[u8], guard: &G) -> Option<u64> {
+        let node = self.node_of(key)?;
+        loop {
+            let state = self.unclaimed_state(node);
+            let before = state.value(node)?;
+            if self.supersede(node, state, None, guard) {
+                return Some(before);
+            }
+        }
+    }
+
+    /// A node's state, once nobody claims it.
+    fn unclaimed_state(&self, node: Node) -> State {
+        let mut backoff = Backoff::new();
+        loop {
+            let state = node.state();
+            if !state.is_claimed() {
+                return state;
+            }
+            backoff.wait();
+        }
+    }
+
+    /// Puts a version with this value, or a tombstone, on top of what a node has, unless that has changed; keeps the count of keys.
+    fn supersede(&self, node: Node, seen: State, value: Option<u64>, guard: &impl Guard) -> bool {
+        let (arena, thread) = (&self.base.arena, guard.thread_id());
+        let done = self.gate.pass(thread, |inside| {
+            let holder = if seen.is_absent() { None } else { inside.holder(seen.stamp()) };
+            let older = if holder.is_some() { seen.unclaimed() } else { seen.older() };
+            let state = match value {
+                Some(_) if seen == State::UNDECIDED => State::inline(inside.stamp),
+                None if older == State::GONE => State::GONE,
+                _ => State::stacked(arena, value, inside.stamp, older),
+            };
+            if node.exchange(seen, state) {
+                return Some(Superseded { stamp: inside.stamp, holder, gone: state == State::GONE });
+            }
+            // SAFETY: made above, and seen by nobody.
+            unsafe { state.free(Part::Nodes) };
+            None
+        });
+        let Some(done) = done else { return false };
+        let delta = i64::from(value.is_some()) - i64::from(seen.value(node).is_some());
+        if delta != 0 {
+            self.base.len.add(thread, delta);
+        }
+        self.let_go(node, seen, &done, guard);
+        true
+    }
+
+    /// Keeps what was superseded for who needs it, or retires it, and the node if nothing is left.
+    fn let_go(&self, node: Node, seen: State, done: &Superseded, guard: &impl Guard) {
+        if let Some(holder) = done.holder {
+            let kept = Kept { node, stamp: seen.stamp(), until: done.stamp };
+            if !self.snapshots.slot(holder).leave(&self.base.arena, kept) {
+                self.settle(kept, guard);
+            }
+            return;
+        }
+        // SAFETY: out of the list of versions: nobody who takes a guard from now on finds them.
+        unsafe {
+            if let Some(word) = seen.value(node) {
+                retire_value::<S>(word, guard);
+            }
+            seen.retire(guard);
+        }
+        if done.gone {
+            self.remove_node(node, guard);
+        }
+    }
+
+    /// Links a node on level 0 where its path says; false if something else is there by now.
+    fn link(&self, node: Node, path: &Path) -> bool {
+        for level in 0..node.height() {
+            node.prepare(level, path.at(level).1);
+        }
+        let (last, next) = path.at(0);
+        last.swing(0, next, Link::to(node))
+    }
+
+    /// Links a node on the levels above, unless it goes meanwhile.
+    fn build(&self, node: Node, mut path: Path, guard: &impl Guard) {
+        let height = node.height();
+        if height == 1 {
+            return;
+        }
+        self.raise_top(height);
+        let target = Target::of(node.key());
+        'levels: for level in 1..height {
+            loop {
+                let (last, next) = path.at(level);
+                let own = node.next(level);
+                if own.is_marked() || own != next && !node.swing(level, own, next) {
+                    break 'levels;
+                }
+                if last.swing(level, next, Link::to(node)) {
+                    break;
+                }
+                path = self.find(&target, height);
+                if path.found(&target) != Some(node) {
+                    break 'levels;
+                }
+            }
+        }
+        if node.set_built() {
+            self.unlink(node, guard);
+        }
+    }
+
+    /// Takes a node out of the list whose state says that nothing is left of it. Only who made it so calls this.
+    #[cold]
+    pub(super) fn remove_node(&self, node: Node, guard: &impl Guard) {
+        node.mark();
+        if node.set_removed() {
+            self.unlink(node, guard);
+        }
+    }
+
+    /// Unlinks a marked node from all levels, and retires it. Only who has to retire it calls this (`node.rs`, invariant 5).
+    fn unlink(&self, node: Node, guard: &impl Guard) {
+        // A search for its key unlinks it wherever it is.
+        self.find(&Target::of(node.key()), node.height());
+        // SAFETY: it is in no list, and nobody will link it.
+        unsafe { node.retire(guard) };
+    }
+
+    /// Does what `change` decides about `key`, which is not too long; `change` is called once, and its decision is done before any other
+    /// write to the key.
+    pub(super) fn write<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        mut change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Computed<'g, S> {
+        let claim = self.claim(key, guard);
+        let (node, before) = (claim.node, claim.state.value(claim.node));
+        // SAFETY: the word is in the list of versions, and is retired, if at all, under this guard or a later one.
+        let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
+        let value = match change(seen) {
+            Change::Put(value) => Some(value.into_word()),
+            Change::Remove if before.is_some() => None,
+            Change::Keep | Change::Remove => return Computed { before: seen, changed: false },
+        };
+        let claimed = claim.state;
+        std::mem::forget(claim);
+        if let (State::UNDECIDED, Some(word)) = (claimed, value) {
+            // SAFETY: a node that is undecided was made by us.
+            unsafe { node.prepare_value(word) };
+        }
+        let done = self.supersede(node, claimed, value, guard);
+        assert!(done, "a claimed state is its claimer's");
+        Computed { before: seen, changed: true }
+    }
+
+    /// Claims the state of `key`'s node; a new one, if it has none.
+    fn claim<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Claim<'g, S, G, V> {
+        let (target, height) = (Target::of(key), self.heights.of(key));
+        let mut made = None;
+        loop {
+            let path = self.find(&target, height);
+            if let Some(node) = path.found(&target) {
+                let state = self.unclaimed_state(node);
+                if state == State::GONE {
+                    node.mark();
+                } else if node.exchange(state, state.claimed()) {
+                    // SAFETY: made in an earlier turn, and not linked.
+                    unsafe { made.inspect(|node: &Node| node.free(Part::Nodes)) };
+                    return Claim { list: self, node, state: state.claimed(), guard };
+                }
+                continue;
+            }
+            let node =
+                *made.get_or_insert_with(|| Node::new(&self.base.arena, height, key, State::UNDECIDED, 0));
+            if self.link(node, &path) {
+                // Claimed before anything can panic.
+                let claim = Claim { list: self, node, state: State::UNDECIDED, guard };
+                self.build(node, path, guard);
+                return claim;
+            }
+        }
+    }
+}
+
+/// A claimed state; given back as it was when dropped, after a panic too.
+struct Claim<'g, S: Slot, G: Guard, const V: usize> {
+    list: &'g SkipList<S, V>,
+    node: Node,
+    /// With the claim.
+    state: State,
+    guard: &'g G,
+}
+
+impl<S: Slot, G: Guard, const V: usize> Drop for Claim<'_, S, G, V> {
+    fn drop(&mut self) {
+        // What was undecided is absent for ever.
+        let given_back = self.node.exchange(self.state, self.state.unclaimed());
+        assert!(given_back, "a claimed state is its claimer's");
+        if self.state == State::UNDECIDED {
+            self.list.remove_node(self.node, self.guard);
+        }
+    }
+}
