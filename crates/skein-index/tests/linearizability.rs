@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::{Arc, Barrier};
 
-use skein_index::{Collector, CuckooTrie, Inline, Masstree, OrderedIndex, Wormhole};
+use skein_index::{Collector, CuckooTrie, Inline, Masstree, OrderedIndex, SkipList, Wormhole};
 use support::history::{Clock, Done, Kind, explains, perform};
 use support::random::Random;
 
@@ -31,6 +31,11 @@ fn wormhole() -> Wormhole<Inline<u64>, 4> {
 
 fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 1> {
     CuckooTrie::with_variant(Arc::new(Collector::new()))
+}
+
+/// Two levels, so that nodes are linked on several and there is much to walk.
+fn skip_list() -> SkipList<Inline<u64>, 2> {
+    SkipList::with_variant(Arc::new(Collector::new()))
 }
 
 fn check<I: OrderedIndex<Inline<u64>>>(make: fn() -> I, keys: &[&[u8]], others: &[&[u8]], rounds: u64) {
@@ -98,6 +103,17 @@ fn histories_in_a_trie_with_jumps() {
         &others,
         3000,
     );
+}
+
+#[test]
+fn histories_in_a_list_of_two_levels() {
+    check(skip_list, &[b"b", b"d"], &[b"a", b"c", b"e", b"f", b"g"], 3000);
+}
+
+#[test]
+fn histories_in_a_list_with_long_keys() {
+    let others: [&[u8]; 5] = [b"prefix-three", b"prefix-t", b"a", b"prefix-\0", b"prefix-\0\0"];
+    check(skip_list, &[b"prefix-one", b"prefix-two", b"prefix-"], &others, 3000);
 }
 
 /// The search itself: it must refuse a history that no order explains.

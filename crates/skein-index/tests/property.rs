@@ -177,7 +177,7 @@ proptest! {
 
     #[test]
     fn skip_list_without_what_makes_it_fast(operations in operations(&zero_tails(), 300)) {
-        skip_list::<{ 12 | PLAIN | SKIP_WITHOUT_PREFETCH }>(&operations);
+        skip_list::<{ 8 | PLAIN | SKIP_WITHOUT_PREFETCH }>(&operations);
     }
 }
 

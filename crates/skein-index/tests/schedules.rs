@@ -29,7 +29,7 @@ use random::Random;
 use shuttle::rand::RngCore;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
-use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, Wormhole};
+use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, SkipList, Wormhole};
 
 const SEED: u64 = 20;
 /// Preemptions of a schedule that has few.
@@ -162,6 +162,11 @@ fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 2> {
     CuckooTrie::with_variant(Arc::new(Collector::new()))
 }
 
+/// Towers of three levels, the same in each run.
+fn skip_list() -> SkipList<Inline<u64>, 3> {
+    SkipList::with_variant(Arc::new(Collector::new())).with_seed(SEED)
+}
+
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_of_letters() {
@@ -202,6 +207,18 @@ fn cuckoo_trie_of_tails() {
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_of_layers() {
     explore(cuckoo_trie, LAYERS, 4, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_of_letters() {
+    explore(skip_list, LETTERS, 3, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_of_tails() {
+    explore(skip_list, TAILS, 4, 4_000);
 }
 
 /// A split that does not tell the readers of its leaf.

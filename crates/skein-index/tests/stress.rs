@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use skein_index::{
-    Boxed, Change, Collector, CuckooTrie, Cursor, Guard, Inline, Masstree, OrderedIndex, Slot, Wormhole,
+    Boxed, Change, Collector, CuckooTrie, Cursor, Guard, Inline, Masstree, OrderedIndex, SkipList, Slot,
+    Wormhole,
 };
 use support::checked::Checked;
 use support::random::Random;
@@ -239,6 +240,30 @@ fn cuckoo_trie_of_two_buckets_with_numbers() {
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_of_two_buckets_with_paths() {
     cuckoo_trie::<1>(&shared_keys::paths(200), 60_000);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list<const V: usize>(keys: &[Vec<u8>], operations: usize) {
+    stress(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_with_numbers() {
+    skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(&shared_keys::numbers(4_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_with_paths() {
+    skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(&shared_keys::paths(2_000), 60_000);
+}
+
+/// So few levels and keys that the same nodes come and go all the time.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_of_three_levels_with_numbers() {
+    skip_list::<{ 3 | skein_index::skip_list::variant::AHEAD_3 }>(&shared_keys::numbers(60), 60_000);
 }
 
 /// The suite notices a lookup that forgets to follow a split: the checks above fail within some rounds.

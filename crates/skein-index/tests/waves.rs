@@ -16,7 +16,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, OrderedIndex, Wormhole};
+use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, OrderedIndex, SkipList, Wormhole};
 use support::checked::Checked;
 use support::random::Random;
 use support::{shared_keys, times};
@@ -164,6 +164,11 @@ fn cuckoo_trie(keys: Vec<Vec<u8>>, count: usize) {
     waves(CuckooTrie::<Inline<u64>, 3>::with_variant(Arc::new(Collector::new())), keys, count);
 }
 
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list<const V: usize>(keys: Vec<Vec<u8>>, count: usize) {
+    waves(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, count);
+}
+
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_with_leaves_of_4() {
@@ -205,6 +210,25 @@ fn small_cuckoo_trie_with_numbers() {
 #[cfg(not(feature = "planted-bugs"))]
 fn small_cuckoo_trie_with_paths() {
     cuckoo_trie(shared_keys::paths(6_000), 8);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_with_numbers() {
+    skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(shared_keys::numbers(1_000), 40);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_that_reads_further_ahead_with_paths() {
+    skip_list::<{ 32 | skein_index::skip_list::variant::AHEAD_4 }>(shared_keys::paths(1_000), 40);
+}
+
+/// So low that all towers are linked and unlinked side by side.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_of_two_levels_with_paths() {
+    skip_list::<2>(shared_keys::paths(100), 150);
 }
 
 /// A split that does not tell the readers of its leaf.

@@ -138,7 +138,11 @@ impl<const V: usize> Ahead<V> {
             // Below, it may have gone long ago (`search.rs`).
             return;
         }
-        node.state().prefetch();
+        let state = node.state();
+        state.prefetch();
+        if let Some(word) = state.inline_value(node) {
+            S::prefetch(word);
+        }
         if upper != end {
             upper.prefetch_whole();
             self.leave(upper, end, level);

@@ -51,23 +51,21 @@ impl Behind {
         inclusive: bool,
     ) {
         let target = Target::of(key);
-        let before = |node: Node| match node.compare(&target) {
-            Ordering::Less => true,
-            Ordering::Equal => inclusive,
-            Ordering::Greater => false,
-        };
-        self.collect(list, before);
+        self.collect(list, |node| match node.compare(&target) {
+            Ordering::Equal if inclusive => Ordering::Less,
+            order => order,
+        });
     }
 
     /// Collects the last nodes of all.
     pub(super) fn fill_from_end<S: Slot, const V: usize>(&mut self, list: &SkipList<S, V>) {
-        self.collect(list, |_| true);
+        self.collect(list, |_| Ordering::Less);
     }
 
-    fn collect<S: Slot, const V: usize>(&mut self, list: &SkipList<S, V>, before: impl Fn(Node) -> bool) {
+    fn collect<S: Slot, const V: usize>(&mut self, list: &SkipList<S, V>, order: impl Fn(Node) -> Ordering) {
         self.clear();
         let mut start = list.head;
-        list.descend(&before, |level, last, _| {
+        list.descend::<false>(&order, |level, last, _| {
             if level >= LEVEL || start == list.head {
                 start = last;
             }
@@ -76,7 +74,7 @@ impl Behind {
             self.nodes.push(start);
         }
         let mut next = start.next(0).node();
-        while let Some(node) = next.filter(|&node| before(node)) {
+        while let Some(node) = next.filter(|&node| order(node) == Ordering::Less) {
             if self.nodes.is_full() {
                 self.nodes.drain(..NODES / 2);
             }

@@ -112,7 +112,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g,
         let (target, ahead) = (Target::of(key), &mut self.ahead);
         let found = self
             .list
-            .descend(|node| node.compare(&target).is_lt(), |level, _, beyond| ahead.begin(level, beyond));
+            .descend::<false>(|node| node.compare(&target), |level, _, beyond| ahead.begin(level, beyond));
         self.settle(found)
     }
 
@@ -121,7 +121,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g,
     }
 
     fn last(&mut self) -> bool {
-        self.settle_back(|behind, list| behind.fill_from_end(list))
+        self.settle_back(Behind::fill_from_end)
     }
 
     #[inline]

@@ -83,6 +83,9 @@ impl Gate {
         // Relaxed: neither goes up while we are inside (invariant 1).
         let stamp = self.clock.load(Ordering::Relaxed);
         let newest = self.newest.load(Ordering::Relaxed);
+        // Planted: long enough for a clock that nobody keeps from going on (`close`).
+        #[cfg(feature = "planted-bugs")]
+        std::thread::yield_now();
         let done = publish(Inside { stamp, newest: (newest != 0).then(|| holder_of(newest)) });
         // Release: pairs with the Acquire in `close`; who closes the gate sees what was published.
         stripe.fetch_sub(1, Ordering::Release);

@@ -167,8 +167,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// assert!(list.snapshot().is_ok());
     /// # Ok::<(), skein_index::skip_list::TooManySnapshots>(())
     /// ```
+    ///
+    /// # Panics
+    /// If one of its snapshots was leaked.
     #[must_use]
     pub fn with_snapshot_limit(mut self, limit: usize) -> Self {
+        assert_eq!(self.snapshots().count, 0, "the limit is set before the first snapshot");
         self.snapshots = Registry::new(limit);
         self
     }

@@ -29,6 +29,7 @@ use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU64, Ordering as Memory};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::spin::Backoff;
 
 use super::link::Link;
 use super::state::State;
@@ -238,6 +239,18 @@ impl Node {
     #[inline(always)]
     pub(super) fn state(self) -> State {
         State::from_word(self.fields().versions.load(PROTECT))
+    }
+
+    /// Its versions, once nobody claims them.
+    pub(super) fn unclaimed_state(self) -> State {
+        let mut backoff = Backoff::new();
+        loop {
+            let state = self.state();
+            if !state.is_claimed() {
+                return state;
+            }
+            backoff.wait();
+        }
     }
 
     /// Sets the versions of a node that nobody else knows.

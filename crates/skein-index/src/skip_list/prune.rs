@@ -1,7 +1,6 @@
 //! Pruning: a version that no snapshot needs any more leaves its list.
 
 use skein_sync::reclaim::Guard;
-use skein_sync::spin::Backoff;
 
 use super::SkipList;
 use super::kept::Kept;
@@ -39,19 +38,14 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             removed.retire(guard);
         }
         if after == State::GONE {
-            self.remove_node(node, guard);
+            self.remove_node(node, None, guard);
         }
     }
 
     /// The same for the list alone: what it was, what it is, and the version that went.
     fn cut(&self, node: Node, stamp: u64) -> (State, State, State) {
-        let mut backoff = Backoff::new();
         loop {
-            let before = node.state();
-            if before.is_claimed() {
-                backoff.wait();
-                continue;
-            }
+            let before = node.unclaimed_state();
             let (mut after, removed) = before.without(&self.base.arena, node, stamp);
             if after.is_tombstone() && after.older() == State::GONE {
                 // Absent now, and before: for every snapshot there is or will be.
@@ -62,18 +56,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             if node.exchange(before, after) {
                 return (before, after, removed);
             }
-            self.free_copies(after, removed.older());
-        }
-    }
-
-    /// Frees the copies that were made for nothing: from `from` to where the list goes on as it was.
-    fn free_copies(&self, from: State, end: State) {
-        let mut state = from;
-        while state != end && state != State::GONE {
-            let older = state.older();
-            // SAFETY: made by us, and known to nobody else.
-            unsafe { state.free(Part::Nodes) };
-            state = older;
+            // SAFETY: down to there they are copies, made above, and known to nobody else; or nothing is left of them.
+            unsafe { after.free_down_to(if after == State::GONE { after } else { removed.older() }) };
         }
     }
 }

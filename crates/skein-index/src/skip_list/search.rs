@@ -32,6 +32,9 @@ use super::node::{Node, Target};
 use super::variant::{WITHOUT_PREFETCH, has, levels};
 use crate::slot::Slot;
 
+/// On how many levels below its own a search asks for a node's neighbours: it goes down one with a chance of a half, two with a quarter.
+const BELOW: usize = 3;
+
 /// The most levels that a variant may say.
 pub(super) const LEVELS_MAX: usize = 32;
 
@@ -71,12 +74,13 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// The first node that is not `before` the place looked for. `pass` is told, level by level, the last node before it that has been seen
-    /// unmarked, and what stopped the search there.
+    /// The first node whose `order` to what is looked for is not `Less`; one that is `Equal` is enough if `EXACT`, if others
+    /// may come before it on the levels below.
+    /// `pass` is told, level by level, the last node before it that has been seen unmarked, and what stopped the search there.
     #[inline(always)]
-    pub(super) fn descend(
+    pub(super) fn descend<const EXACT: bool>(
         &self,
-        before: impl Fn(Node) -> bool,
+        order: impl Fn(Node) -> Ordering,
         mut pass: impl FnMut(usize, Node, Link),
     ) -> Option<Node> {
         let mut last = self.head;
@@ -90,7 +94,11 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             while link != bound
                 && let Some(node) = link.node()
             {
-                if !before(node) {
+                let order = order(node);
+                if order != Ordering::Less {
+                    if EXACT && order == Ordering::Equal && !node.next(level).is_marked() {
+                        return Some(node);
+                    }
                     bound = link;
                     break;
                 }
@@ -111,8 +119,9 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// Asks for what the search of the levels below will look at first, if it goes down from here.
     #[inline(always)]
     fn look_below(node: Node, level: usize) {
-        if !has(V, WITHOUT_PREFETCH) && level > 0 {
-            node.next(level - 1).prefetch(level - 1);
+        let levels = if has(V, WITHOUT_PREFETCH) { 0 } else { BELOW };
+        for below in (level.saturating_sub(levels)..level).rev() {
+            node.next(below).prefetch(below);
         }
     }
 
@@ -120,7 +129,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     #[inline(always)]
     pub(super) fn node_of(&self, key: &[u8]) -> Option<Node> {
         let target = Target::of(key);
-        let found = self.descend(|node| node.compare(&target) == Ordering::Less, |_, _, _| ());
+        let found = self.descend::<true>(|node| node.compare(&target), |_, _, _| ());
         found.filter(|node| node.compare(&target) == Ordering::Equal)
     }
 
@@ -171,7 +180,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         Some(path)
     }
 
-    /// Whether the key's tower may be so high.
+    /// The most levels that a tower has.
     pub(super) const LEVELS: usize = {
         assert!(levels(V) > 0 && levels(V) <= LEVELS_MAX, "a variant has 1 to 32 levels");
         levels(V)

@@ -143,6 +143,12 @@ impl State {
         }
     }
 
+    /// The same if that lies in the node, and no other line has to be read for it.
+    #[inline(always)]
+    pub(super) fn inline_value(self, node: Node) -> Option<u64> {
+        (self.kind() == INLINE).then(|| node.value())
+    }
+
     /// When its newest version was written. REQUIRES: there is one.
     #[inline(always)]
     pub(super) fn stamp(self) -> u64 {
@@ -190,6 +196,20 @@ impl State {
         if let Some(block) = self.block() {
             // SAFETY: allocated in `stacked` with this size; the caller vouches for the rest.
             unsafe { Arena::free(block.cast(), size_of::<Version>(), part) };
+        }
+    }
+
+    /// Frees the blocks of its versions down to where `end` begins, but not what their values own.
+    ///
+    /// # Safety
+    /// As for [`Self::free`], with `Part::Nodes`; and `end` is a part of the list.
+    pub(super) unsafe fn free_down_to(self, end: Self) {
+        let mut state = self;
+        while state != end {
+            let older = state.older();
+            // SAFETY: passed on to the caller.
+            unsafe { state.free(Part::Nodes) };
+            state = older;
         }
     }
 

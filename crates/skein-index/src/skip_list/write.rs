@@ -11,7 +11,6 @@
 //! of the same key wait for, and no reader; where the key has no node, it links one that is claimed from the start, and says nothing.
 
 use skein_sync::reclaim::Guard;
-use skein_sync::spin::Backoff;
 
 use super::SkipList;
 use super::gate::Holder;
@@ -23,6 +22,10 @@ use super::state::State;
 use crate::index::{Change, Computed};
 use crate::memory::Part;
 use crate::slot::{Slot, retire_value};
+
+/// A node of which nothing is left: it can be unlinked, and holds its key no more.
+#[derive(Debug)]
+struct Gone;
 
 /// What an exchange of a state has done.
 #[derive(Debug)]
@@ -40,24 +43,23 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     pub(super) fn put<G: Guard>(&self, key: &[u8], value: S, guard: &G) -> Option<u64> {
         let (target, height) = (Target::of(key), self.heights.of(key));
         let word = value.into_word();
-        let mut made = None;
+        // Before the search: what is written here comes from memory while that waits for memory, too.
+        let node = Node::new(&self.base.arena, height, key, State::GONE, word);
         loop {
             let path = self.find(&target, height);
-            if let Some(node) = path.found(&target) {
-                if let Some(before) = self.put_into(node, word, guard) {
-                    // SAFETY: made in an earlier turn, and not linked.
-                    unsafe { made.inspect(|node: &Node| node.free(Part::Nodes)) };
+            if let Some(there) = path.found(&target) {
+                if let Ok(before) = self.put_into(there, word, guard) {
+                    // SAFETY: made above, and not linked.
+                    unsafe { node.free(Part::Nodes) };
                     return before;
                 }
                 // It goes; the next search unlinks it.
-                node.mark();
+                there.mark();
                 continue;
             }
-            let node =
-                *made.get_or_insert_with(|| Node::new(&self.base.arena, height, key, State::GONE, word));
             let linked = self.gate.pass(guard.thread_id(), |inside| {
                 node.prepare_state(State::inline(inside.stamp));
-                self.link(node, &path)
+                Self::link(node, &path)
             });
             if linked {
                 self.base.len.add(guard.thread_id(), 1);
@@ -67,45 +69,42 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// Sets the value of a node's key; returns the word that it had, or nothing at all if the node goes.
-    fn put_into(&self, node: Node, word: u64, guard: &impl Guard) -> Option<Option<u64>> {
+    /// Sets the value of a node's key; returns the word that it had.
+    fn put_into(&self, node: Node, word: u64, guard: &impl Guard) -> Result<Option<u64>, Gone> {
         loop {
-            let state = self.unclaimed_state(node);
+            let state = node.unclaimed_state();
             if state == State::GONE {
-                return None;
+                return Err(Gone);
             }
-            if self.supersede(node, state, Some(word), guard) {
-                return Some(state.value(node));
+            if self.supersede(node, state, Some(word), guard, None) {
+                return Ok(state.value(node));
             }
         }
     }
 
     /// Removes `key`, which is not too long; returns the word that it had.
     pub(super) fn take<G: Guard>(&self, key: &[u8], guard: &G) -> Option<u64> {
-        let node = self.node_of(key)?;
+        let (target, height) = (Target::of(key), self.heights.of(key));
+        let path = self.find(&target, height);
+        let node = path.found(&target)?;
         loop {
-            let state = self.unclaimed_state(node);
+            let state = node.unclaimed_state();
             let before = state.value(node)?;
-            if self.supersede(node, state, None, guard) {
+            if self.supersede(node, state, None, guard, Some(&path)) {
                 return Some(before);
             }
         }
     }
 
-    /// A node's state, once nobody claims it.
-    fn unclaimed_state(&self, node: Node) -> State {
-        let mut backoff = Backoff::new();
-        loop {
-            let state = node.state();
-            if !state.is_claimed() {
-                return state;
-            }
-            backoff.wait();
-        }
-    }
-
     /// Puts a version with this value, or a tombstone, on top of what a node has, unless that has changed; keeps the count of keys.
-    fn supersede(&self, node: Node, seen: State, value: Option<u64>, guard: &impl Guard) -> bool {
+    fn supersede(
+        &self,
+        node: Node,
+        seen: State,
+        value: Option<u64>,
+        guard: &impl Guard,
+        path: Option<&Path>,
+    ) -> bool {
         let (arena, thread) = (&self.base.arena, guard.thread_id());
         let done = self.gate.pass(thread, |inside| {
             let holder = if seen.is_absent() { None } else { inside.holder(seen.stamp()) };
@@ -127,12 +126,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         if delta != 0 {
             self.base.len.add(thread, delta);
         }
-        self.let_go(node, seen, &done, guard);
+        self.let_go(node, seen, &done, guard, path);
         true
     }
 
     /// Keeps what was superseded for who needs it, or retires it, and the node if nothing is left.
-    fn let_go(&self, node: Node, seen: State, done: &Superseded, guard: &impl Guard) {
+    fn let_go(&self, node: Node, seen: State, done: &Superseded, guard: &impl Guard, path: Option<&Path>) {
         if let Some(holder) = done.holder {
             let kept = Kept { node, stamp: seen.stamp(), until: done.stamp };
             if !self.snapshots.slot(holder).leave(&self.base.arena, kept) {
@@ -148,12 +147,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             seen.retire(guard);
         }
         if done.gone {
-            self.remove_node(node, guard);
+            self.remove_node(node, path, guard);
         }
     }
 
     /// Links a node on level 0 where its path says; false if something else is there by now.
-    fn link(&self, node: Node, path: &Path) -> bool {
+    fn link(node: Node, path: &Path) -> bool {
         for level in 0..node.height() {
             node.prepare(level, path.at(level).1);
         }
@@ -186,23 +185,32 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             }
         }
         if node.set_built() {
-            self.unlink(node, guard);
+            self.unlink(node, None, guard);
         }
     }
 
-    /// Takes a node out of the list whose state says that nothing is left of it. Only who made it so calls this.
-    #[cold]
-    pub(super) fn remove_node(&self, node: Node, guard: &impl Guard) {
+    /// Takes a node out of the list whose state says that nothing is left of it. Only who made it so calls this. `path` leads to the node,
+    /// or did, if it is known.
+    #[inline(never)]
+    pub(super) fn remove_node(&self, node: Node, path: Option<&Path>, guard: &impl Guard) {
         node.mark();
         if node.set_removed() {
-            self.unlink(node, guard);
+            self.unlink(node, path, guard);
         }
     }
 
     /// Unlinks a marked node from all levels, and retires it. Only who has to retire it calls this (`node.rs`, invariant 5).
-    fn unlink(&self, node: Node, guard: &impl Guard) {
-        // A search for its key unlinks it wherever it is.
-        self.find(&Target::of(node.key()), node.height());
+    fn unlink(&self, node: Node, path: Option<&Path>, guard: &impl Guard) {
+        let by_path = path.is_some_and(|path| {
+            (0..node.height()).rev().all(|level| {
+                let (last, link) = path.at(level);
+                link == Link::to(node) && last.swing(level, link, node.next(level).unmarked())
+            })
+        });
+        if !by_path {
+            // A search for its key unlinks it wherever it is.
+            self.find(&Target::of(node.key()), node.height());
+        }
         // SAFETY: it is in no list, and nobody will link it.
         unsafe { node.retire(guard) };
     }
@@ -230,7 +238,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             // SAFETY: a node that is undecided was made by us.
             unsafe { node.prepare_value(word) };
         }
-        let done = self.supersede(node, claimed, value, guard);
+        let done = self.supersede(node, claimed, value, guard, None);
         assert!(done, "a claimed state is its claimer's");
         Computed { before: seen, changed: true }
     }
@@ -242,7 +250,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         loop {
             let path = self.find(&target, height);
             if let Some(node) = path.found(&target) {
-                let state = self.unclaimed_state(node);
+                let state = node.unclaimed_state();
                 if state == State::GONE {
                     node.mark();
                 } else if node.exchange(state, state.claimed()) {
@@ -254,7 +262,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             }
             let node =
                 *made.get_or_insert_with(|| Node::new(&self.base.arena, height, key, State::UNDECIDED, 0));
-            if self.link(node, &path) {
+            if Self::link(node, &path) {
                 // Claimed before anything can panic.
                 let claim = Claim { list: self, node, state: State::UNDECIDED, guard };
                 self.build(node, path, guard);
@@ -279,7 +287,7 @@ impl<S: Slot, G: Guard, const V: usize> Drop for Claim<'_, S, G, V> {
         let given_back = self.node.exchange(self.state, self.state.unclaimed());
         assert!(given_back, "a claimed state is its claimer's");
         if self.state == State::UNDECIDED {
-            self.list.remove_node(self.node, self.guard);
+            self.list.remove_node(self.node, None, self.guard);
         }
     }
 }
