@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
 use skein_index::skip_list::Snapshot;
-use skein_index::{Boxed, Collector, Cursor, Guard, Inline, OrderedIndex, SkipList};
+use skein_index::{Boxed, Cursor, Guard, Inline, OrderedIndex, SkipList};
 use support::history::Clock;
 use support::random::Random;
 use support::{shared_keys, times};
@@ -309,7 +309,7 @@ impl Drop for Counted {
 #[cfg(not(feature = "planted-bugs"))]
 fn values_live_as_long_as_snapshots_show_them() {
     let alive = Arc::new(AtomicUsize::new(0));
-    let list = SkipList::<Boxed<Counted>>::with_collector(Arc::new(Collector::new()));
+    let list = SkipList::<Boxed<Counted>>::new();
     let keys = shared_keys::paths(60);
     let writing = AtomicUsize::new(2);
     std::thread::scope(|scope| {

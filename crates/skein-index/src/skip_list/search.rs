@@ -133,8 +133,9 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         found.filter(|node| node.compare(&target) == Ordering::Equal)
     }
 
-    /// The path of a key whose node has `height` levels, for a writer. Marked nodes on the way are unlinked: those of the key itself on all
-    /// levels. The caller holds a guard.
+    /// The path of a key whose node has `height` levels, for a writer. Marked nodes on the way are unlinked; a node of the key itself is on all
+    /// levels of the path the same, or was on none of them: so no node is ever linked before another one of its key, and one that goes is found.
+    /// The caller holds a guard.
     pub(super) fn find(&self, target: &Target<'_>, height: usize) -> Path {
         loop {
             if let Some(path) = self.try_find(target, height) {
@@ -148,6 +149,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     fn try_find(&self, target: &Target<'_>, height: usize) -> Option<Path> {
         let mut path = Path { steps: ArrayVec::new_const() };
         let mut last = self.head;
+        // The key's node, if a level has one.
+        let mut own = Link::END;
         for level in (0..self.top().max(height)).rev() {
             let mut link = last.next(level);
             if link.is_marked() {
@@ -168,6 +171,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                     continue;
                 }
                 if order == Ordering::Equal {
+                    own = link;
                     break;
                 }
                 (last, link) = (node, next);
@@ -177,7 +181,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                 path.steps.push((last, link));
             }
         }
-        Some(path)
+        // One that was unmarked above, and gone below by the time the search came there, has been marked above since.
+        (own == Link::END || own == path.at(0).1).then_some(path)
     }
 
     /// The most levels that a tower has.

@@ -1,0 +1,251 @@
+//! Models of the skip list's protocols, explored by `loom`, on towers of at most two levels:
+//!
+//! ```sh
+//! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-index --test loom_skip_list --release
+//! ```
+//!
+//! Each model runs the crate's own code; threads are two, and the scheduler may interrupt each run twice, or once where operations are long.
+//! The seed gives every key that is used here two levels, so that each is linked and unlinked twice (`towers_are_high`).
+#![cfg(all(skein_loom, not(feature = "shuttle")))]
+#![cfg_attr(feature = "planted-bugs", allow(dead_code, unused_imports))]
+
+#[path = "support/checked.rs"]
+mod checked;
+#[path = "support/models.rs"]
+mod models;
+
+use std::sync::Arc;
+
+use models::{PREEMPTIONS, get, put, remove, scan};
+use skein_index::{Change, Collector, Inline, OrderedIndex, SkipList};
+
+type List = SkipList<Inline<u64>, 2>;
+
+fn new() -> List {
+    List::with_variant(Arc::new(Collector::new())).with_seed(SEED)
+}
+
+fn model(
+    preemptions: usize,
+    keys: &'static [&'static str],
+    writer: impl Fn(&List) + Copy + Send + Sync + 'static,
+    reader: impl Fn(&List) + Copy + Send + Sync + 'static,
+) {
+    models::model(new, preemptions, keys, writer, reader);
+}
+
+/// Gives `a` to `d` two levels.
+const SEED: u64 = 22;
+
+#[test]
+fn towers_are_high() {
+    models::explore(0, || {
+        let mut list = new();
+        models::fill(&list, &["a", "b", "c", "d"]);
+        let shape = list.check().unwrap();
+        assert_eq!((shape.nodes, shape.links), (4, 8), "choose another seed");
+    });
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn insert_against_get_of_a_neighbour() {
+    model(
+        PREEMPTIONS,
+        &["b"],
+        |list| assert_eq!(put(list, "a", 9), None),
+        |list| {
+            assert_eq!(get(list, "b"), Some(0));
+            let seen = get(list, "a");
+            assert!(matches!(seen, None | Some(9)));
+            // What was seen once stays.
+            assert!(seen.is_none() || get(list, "a") == Some(9));
+        },
+    );
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn two_inserts_side_by_side() {
+    model(1, &["a"], |list| assert_eq!(put(list, "b", 8), None), |list| assert_eq!(put(list, "c", 9), None));
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn two_inserts_of_one_key() {
+    model(
+        PREEMPTIONS,
+        &[],
+        |list| assert!(matches!(put(list, "a", 8), None | Some(9))),
+        |list| assert!(matches!(put(list, "a", 9), None | Some(8))),
+    );
+}
+
+/// The node is marked and unlinked while a reader may stand on it, and on the one before.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn remove_against_get_and_scan() {
+    model(
+        PREEMPTIONS,
+        &["a", "b", "c"],
+        |list| assert_eq!(remove(list, "b"), Some(1)),
+        |list| {
+            assert_eq!(get(list, "c"), Some(2));
+            let keys = scan(list, true);
+            assert!(keys == [b"a", b"b", b"c"] || keys == [b"a", b"c"], "{keys:?}");
+        },
+    );
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn removes_side_by_side() {
+    model(
+        PREEMPTIONS,
+        &["a", "b"],
+        |list| assert_eq!(remove(list, "a"), Some(0)),
+        |list| assert_eq!(remove(list, "b"), Some(1)),
+    );
+}
+
+/// The new node's place is behind one that goes.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn remove_against_insert_behind_it() {
+    model(
+        PREEMPTIONS,
+        &["a", "c"],
+        |list| assert_eq!(remove(list, "a"), Some(0)),
+        |list| assert_eq!(put(list, "b", 9), None),
+    );
+}
+
+/// The maker may still be linking the node when it goes: whoever is done last retires it.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn insert_against_remove_of_the_same_key() {
+    model(
+        PREEMPTIONS,
+        &[],
+        |list| assert!(put(list, "a", 9).is_none()),
+        |list| {
+            let removed = remove(list, "a");
+            assert!(matches!(removed, None | Some(9)));
+            assert!(removed.is_none() || get(list, "a").is_none());
+        },
+    );
+}
+
+/// A new node takes the place of one that goes, which has the same key. A search that met the old node on level 1, still unmarked, and on
+/// level 0 no more, gave a path that led the new one in before the old; who unlinked that looked for it only up to its key, and retired
+/// it while level 1 still led to it. Searches whose levels disagree about the key's node begin anew.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn remove_against_insert_of_the_same_key() {
+    model(
+        PREEMPTIONS,
+        &["a"],
+        |list| assert!(matches!(remove(list, "a"), Some(0 | 9))),
+        |list| assert!(matches!(put(list, "a", 9), None | Some(0))),
+    );
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn two_increments_of_an_absent_key() {
+    fn add(list: &List) {
+        let guard = list.collector().enter();
+        let add = |seen: Option<u64>| Change::Put(Inline(seen.unwrap_or(0) + 1));
+        list.compute(b"a", add, &guard).unwrap();
+    }
+    models::explore(PREEMPTIONS, || {
+        let list = Arc::new(new());
+        let shared = Arc::clone(&list);
+        let thread = loom::thread::spawn(move || add(&shared));
+        add(&list);
+        thread.join().unwrap();
+        assert_eq!(get(&*list, "a"), Some(2));
+    });
+}
+
+/// Two writes, one after the other, against a snapshot that is asked for both: with the second it shows the first, and the same again.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn writes_against_a_snapshot() {
+    model(
+        PREEMPTIONS,
+        &["a", "b"],
+        |list| {
+            put(list, "a", 8);
+            put(list, "b", 9);
+        },
+        |list| {
+            let (live, snapshot) = (get(list, "a"), list.snapshot().unwrap());
+            let guard = list.collector().enter();
+            let look = || (snapshot.get(b"a", &guard), snapshot.get(b"b", &guard));
+            let seen = look();
+            assert!(matches!(seen, (Some(0), Some(1)) | (Some(8), Some(1 | 9))), "{seen:?}");
+            assert!(live == Some(0) || seen.0 == Some(8), "what was seen before is not in it: {seen:?}");
+            assert_eq!(look(), seen);
+        },
+    );
+}
+
+/// A key that comes and goes: a snapshot shows it or does not, and the node goes with the last that needs it.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn insert_and_remove_against_a_snapshot() {
+    model(
+        PREEMPTIONS,
+        &[],
+        |list| {
+            put(list, "a", 8);
+            assert_eq!(remove(list, "a"), Some(8));
+        },
+        |list| {
+            let snapshot = list.snapshot().unwrap();
+            let guard = list.collector().enter();
+            let seen = snapshot.get(b"a", &guard);
+            assert!(matches!(seen, None | Some(8)));
+            assert_eq!(snapshot.get(b"a", &guard), seen);
+        },
+    );
+}
+
+/// The note for a version is left while its snapshot is dropped: the version goes all the same, as the checker finds.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn a_write_against_the_drop_of_a_snapshot() {
+    models::explore(PREEMPTIONS, || {
+        let list = Arc::new(new());
+        put(&*list, "a", 1);
+        let snapshot = list.snapshot().unwrap();
+        let shared = Arc::clone(&list);
+        let thread = loom::thread::spawn(move || put(&*shared, "a", 2));
+        drop(snapshot);
+        assert_eq!(thread.join().unwrap(), Some(1));
+        let mut list = Arc::into_inner(list).expect("the writer is done");
+        assert_eq!(list.check().unwrap().kept, 0);
+    });
+}
+
+/// A gate that waits for nobody: a write is stamped with a moment that has passed, and a snapshot shows it from then on.
+#[test]
+#[cfg(feature = "planted-bugs")]
+fn a_snapshot_that_waits_for_nobody_is_noticed() {
+    let run = || {
+        models::explore(PREEMPTIONS, || {
+            let list = Arc::new(new());
+            put(&*list, "a", 1);
+            let shared = Arc::clone(&list);
+            let thread = loom::thread::spawn(move || put(&*shared, "a", 2));
+            let snapshot = list.snapshot().unwrap();
+            let look = || snapshot.get(b"a", &list.collector().enter());
+            let seen = look();
+            thread.join().unwrap();
+            assert_eq!(look(), seen);
+            drop(snapshot);
+        });
+    };
+    assert!(std::panic::catch_unwind(run).is_err(), "the planted bug went unnoticed");
+}
