@@ -28,8 +28,8 @@
 //!
 //! # Where we differ from the paper, and why
 //! - The first version lies in the node, so that a scan reads one more line only where a key was written again (section 3.2 reads each).
-//! - A phase of reading ahead begins where the scan passes a node of level K, and not every 2^K steps; its first tasks come from the search
-//!   (`ahead.rs`).
+//! - A phase of reading ahead begins where the scan passes a node of level K, and not every 2^K steps; its first tasks come from the search;
+//!   long scans are further ahead (`ahead.rs`).
 //! - Heights are drawn from a seeded hash of the key (`heights.rs`).
 
 mod ahead;
