@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 
 use skein_index::{
     Change, Collector, Computed, CuckooTrie, Cursor, Direction, Guard, Masstree, MemoryUsage, OrderedIndex,
-    Refused, Wormhole, walk,
+    Refused, SkipList, Wormhole, walk,
 };
 
 use crate::options::IndexKind;
@@ -22,6 +22,7 @@ pub(crate) enum Index {
     Masstree(Masstree<Row>),
     Wormhole(Wormhole<Row>),
     CuckooTrie(CuckooTrie<Row>),
+    SkipList(SkipList<Row>),
 }
 
 macro_rules! each {
@@ -30,6 +31,7 @@ macro_rules! each {
             Index::Masstree($index) => $call,
             Index::Wormhole($index) => $call,
             Index::CuckooTrie($index) => $call,
+            Index::SkipList($index) => $call,
         }
     };
 }
@@ -40,6 +42,7 @@ impl Index {
             IndexKind::Masstree => Self::Masstree(Masstree::new()),
             IndexKind::Wormhole => Self::Wormhole(Wormhole::new()),
             IndexKind::CuckooTrie => Self::CuckooTrie(CuckooTrie::new()),
+            IndexKind::SkipList => Self::SkipList(SkipList::new()),
         }
     }
 

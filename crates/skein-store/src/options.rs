@@ -24,11 +24,13 @@ pub enum IndexKind {
     Wormhole,
     /// A trie in a cuckoo hash table: any keys, in order; quick lookups of single keys, above all short ones.
     CuckooTrie,
+    /// Linked nodes under towers: any keys, in order; snapshots, and scans that read ahead.
+    SkipList,
 }
 
 impl IndexKind {
     /// All of them, the default first.
-    pub const ALL: [Self; 3] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie];
+    pub const ALL: [Self; 4] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie, Self::SkipList];
 
     /// The name by which it is chosen.
     pub fn name(self) -> &'static str {
@@ -36,6 +38,7 @@ impl IndexKind {
             Self::Masstree => "masstree",
             Self::Wormhole => "wormhole",
             Self::CuckooTrie => "cuckoo-trie",
+            Self::SkipList => "skip-list",
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod cuckoo_trie;
 mod masstree;
+mod skip_list;
 mod wormhole;
 
 use skein_index::{Cursor, Inline, LocalGuard, MemoryUsage, OrderedIndex};

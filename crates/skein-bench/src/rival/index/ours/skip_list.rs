@@ -1,0 +1,54 @@
+//! The skip list, and what reading ahead is worth.
+
+use std::sync::Arc;
+
+use linkme::distributed_slice;
+use skein_index::skip_list::variant::{AHEAD_4, DEFAULT, PLAIN as NOTHING_AHEAD, WITHOUT_PREFETCH};
+use skein_index::{Collector, Inline, OrderedIndex, SkipList};
+
+use super::{Named, Ours};
+use crate::rival::index::{ENTRIES, Entry};
+
+/// Its name in reports.
+const NAME: &str = "skein-skip-list";
+
+/// The variant whose cursors read nothing ahead.
+const PLAIN: &str = "skip list, plain cursor";
+
+const WITH_PLAIN_CURSOR: usize = 32 | NOTHING_AHEAD;
+const WITH_K_OF_4: usize = 32 | AHEAD_4;
+
+#[distributed_slice(ENTRIES)]
+static WHOLE: Entry = Entry::shared::<Ours<SkipListOf<DEFAULT>>>(4);
+
+#[distributed_slice(ENTRIES)]
+static PLAIN_CURSOR: Entry = Entry::shared::<Ours<SkipListOf<WITH_PLAIN_CURSOR>>>(320).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static K_OF_4: Entry = Entry::shared::<Ours<SkipListOf<WITH_K_OF_4>>>(321).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static NO_PREFETCH: Entry =
+    Entry::shared::<Ours<SkipListOf<{ DEFAULT | WITHOUT_PREFETCH }>>>(322).as_step_of(NAME);
+
+struct SkipListOf<const V: usize>;
+
+impl<const V: usize> Named for SkipListOf<V> {
+    type Index = SkipList<Inline<u64>, V>;
+    const NAME: &'static str = match V {
+        WITH_PLAIN_CURSOR => PLAIN,
+        WITH_K_OF_4 => "skip list, K of 4",
+        _ if V & WITHOUT_PREFETCH != 0 => "skip list - prefetch in searches",
+        _ => NAME,
+    };
+    const ABOUT: &'static str = "SkipList<Inline<u64>>, as it comes but for what its name says";
+
+    fn empty() -> Self::Index {
+        SkipList::with_variant(Arc::new(Collector::new()))
+    }
+
+    fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
+        index.check()?;
+        Ok(vec![("nodes", index.memory().nodes)])
+    }
+}
