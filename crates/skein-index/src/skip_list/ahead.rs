@@ -179,3 +179,95 @@ impl<const V: usize> Ahead<V> {
         }
     }
 }
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::super::{SkipList, variant::DEFAULT};
+    use super::*;
+    use crate::index::OrderedIndex;
+    use crate::slot::Inline;
+
+    /// On average so many nodes lie between two of level K.
+    const PER_PHASE: usize = 8;
+
+    fn list(keys: u64) -> SkipList<Inline<u64>> {
+        let list = SkipList::new().with_seed(5);
+        let guard = list.collector().enter();
+        for key in 0..keys {
+            list.insert(&key.to_be_bytes(), Inline(key), &guard).unwrap();
+        }
+        drop(guard);
+        list
+    }
+
+    fn number(node: Node) -> usize {
+        u64::from_be_bytes(*node.key().first_chunk().unwrap()) as usize
+    }
+
+    /// Walks to the end from the first key on, and shows `each` every node and what is asked for last.
+    fn walk(list: &SkipList<Inline<u64>>, mut each: impl FnMut(Node, &Ahead<DEFAULT>)) {
+        let mut ahead = Ahead::<DEFAULT>::new();
+        let mut next = list
+            .descend::<false>(|_| std::cmp::Ordering::Greater, |level, _, beyond| ahead.begin(level, beyond));
+        while let Some(node) = next {
+            ahead.pass::<Inline<u64>>(node);
+            each(node, &ahead);
+            next = node.next(0).node();
+        }
+    }
+
+    #[test]
+    fn the_lead_is_built_up_and_stays() {
+        let list = list(40_000);
+        let _guard = list.collector().enter();
+        walk(&list, |node, ahead| {
+            let Some(furthest) = ahead.furthest.node() else { return };
+            let (at, lead) = (number(node), number(furthest).saturating_sub(number(node)));
+            // The end of the list is ahead of the last ones.
+            assert!(!(100..39_000).contains(&at) || lead > LEAD * PER_PHASE / 4, "{lead} at {at}");
+            assert!(lead < LEAD * PER_PHASE * 4, "{lead} at {at}");
+        });
+    }
+
+    /// Each node is a task's start, so that its links are there when they are read, and mostly long before the scan comes.
+    #[test]
+    fn nodes_are_asked_for_before_the_scan_comes() {
+        let list = list(40_000);
+        let _guard = list.collector().enter();
+        let mut asked: HashMap<usize, usize> = HashMap::new();
+        let mut late = 0;
+        walk(&list, |node, ahead| {
+            let at = number(node);
+            for waiting in 0..ahead.waiting {
+                let task = ahead.tasks[(ahead.first + waiting) % TASKS];
+                asked.entry(number(task.start.node().unwrap())).or_insert(at);
+            }
+            let in_time = asked.get(&at).is_some_and(|&when| at - when > PER_PHASE);
+            late += usize::from(at > 200 && !in_time);
+        });
+        assert!(late < 40_000 / 50, "{late} nodes were asked for late, or not at all");
+    }
+
+    #[test]
+    fn a_scan_goes_on_reading_ahead_where_what_was_ahead_goes() {
+        let list = list(10_000);
+        let guard = list.collector().enter();
+        let mut lost = 0;
+        walk(&list, |node, ahead| {
+            // All that lies before the scan for a while goes, and half comes again.
+            if number(node) == 3_000 {
+                for key in 3_001..5_000_u64 {
+                    list.remove(&key.to_be_bytes(), &guard);
+                }
+                for key in (3_002..5_000_u64).step_by(2) {
+                    list.insert(&key.to_be_bytes(), Inline(key), &guard).unwrap();
+                }
+            }
+            let is_ahead = ahead.furthest.node().is_some_and(|furthest| number(furthest) > number(node));
+            lost += usize::from((3_400..9_000).contains(&number(node)) && !is_ahead);
+        });
+        assert_eq!(lost, 0, "nothing is ahead");
+    }
+}

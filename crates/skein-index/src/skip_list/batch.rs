@@ -91,3 +91,65 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         nodes
     }
 }
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::index::OrderedIndex;
+    use crate::slot::Inline;
+
+    fn key(n: u64) -> Vec<u8> {
+        let tail = "/a tail".repeat(n as usize % 4);
+        [&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[..], tail.as_bytes()].concat()
+    }
+
+    #[test]
+    fn batches_of_every_length_answer_in_order() {
+        let list = SkipList::<Inline<u64>>::new();
+        let guard = list.collector().enter();
+        for n in 0..5_000 {
+            list.insert(&key(n), Inline(n), &guard).unwrap();
+            // A version of its own for some.
+            if n % 3 == 0 {
+                list.insert(&key(n), Inline(n), &guard).unwrap();
+            }
+        }
+        for len in [0, 1, GROUP - 1, GROUP, GROUP + 1, 5 * GROUP + 7] {
+            let keys: Vec<Vec<u8>> = (0..len as u64).map(|at| key(at * 97 % 6_000)).collect();
+            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let mut values = Vec::new();
+            list.get_many(&keys, &guard, |place, value| {
+                assert_eq!(place, values.len());
+                values.push(value);
+            });
+            let expected = (0..len as u64).map(|at| at * 97 % 6_000).map(|n| (n < 5_000).then_some(n));
+            assert!(values.into_iter().eq(expected), "{len} keys");
+        }
+    }
+
+    #[test]
+    fn batches_find_what_stays_while_all_around_it_comes_and_goes() {
+        let list = SkipList::<Inline<u64>, 4>::with_variant(std::sync::Arc::default());
+        let put = |n| list.insert(&key(n), Inline(n), &list.collector().enter()).unwrap();
+        (0..600).step_by(10).for_each(|n| assert_eq!(put(n), None));
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in (0..30_000).map(|turn| turn % 600).filter(|n| n % 10 != 0) {
+                    if list.remove(&key(n), &list.collector().enter()).is_none() {
+                        put(n);
+                    }
+                }
+                done.store(true, Ordering::Relaxed);
+            });
+            let keys: Vec<Vec<u8>> = (0..600).step_by(10).map(key).collect();
+            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            while !done.load(Ordering::Relaxed) {
+                let guard = list.collector().enter();
+                list.get_many(&keys, &guard, |place, value| assert_eq!(value, Some(10 * place as u64)));
+            }
+        });
+    }
+}

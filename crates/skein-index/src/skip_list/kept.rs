@@ -123,3 +123,32 @@ impl Drop for Notes {
         self.for_each(drop);
     }
 }
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::super::state::State;
+    use super::*;
+
+    #[test]
+    fn a_slot_takes_notes_while_it_is_open_and_gives_them_once() {
+        let arena = Arena::new();
+        let node = Node::new(&arena, 1, b"key", State::inline(1), 0);
+        let slot = NoteSlot::closed();
+        let kept = |stamp| Kept { node, stamp, until: stamp + 1 };
+        assert!(!slot.leave(&arena, kept(1)));
+        slot.open();
+        assert!((1..4).all(|stamp| slot.leave(&arena, kept(stamp))));
+        assert!(slot.left().map(|kept| kept.stamp).eq([3, 2, 1]));
+        let notes = slot.close();
+        assert!(!slot.leave(&arena, kept(4)) && slot.left().next().is_none());
+        assert!(notes.map(|kept| kept.stamp).eq([3, 2, 1]));
+        assert_eq!(slot.close().count(), 0);
+        // What nobody looks at is freed all the same.
+        slot.open();
+        assert!(slot.leave(&arena, kept(5)));
+        drop(slot.close());
+        // SAFETY: ours alone.
+        unsafe { node.free(Part::Nodes) };
+        assert_eq!(arena.live(Part::Nodes), 0);
+    }
+}

@@ -48,8 +48,6 @@ mod separators;
 mod snapshot;
 mod state;
 mod teardown;
-#[cfg(all(test, not(skein_loom)))]
-mod tests;
 pub mod variant;
 mod write;
 

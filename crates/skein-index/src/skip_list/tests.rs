@@ -1,1 +1,0 @@
-//! What the structure must do beyond the contract of all indexes.
