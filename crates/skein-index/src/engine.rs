@@ -39,11 +39,17 @@ impl Base {
         Self { collector, arena, len: Counter::new(), budget: usize::MAX }
     }
 
-    /// Checks what a write needs before anything changes. `at_once` says how many bytes it may take beyond a few small objects.
+    /// Checks what a write needs before anything changes. `limit` is the length of the longest key, and `at_once` says how many bytes the write may
+    /// take beyond a few small objects.
     #[inline]
-    pub(crate) fn admit(&self, key: &[u8], at_once: impl FnOnce() -> usize) -> Result<(), Refused> {
-        if key.len() > MAX_KEY_LEN {
-            return Err(Refused::KeyTooLong { len: key.len(), limit: MAX_KEY_LEN });
+    pub(crate) fn admit(
+        &self,
+        key: &[u8],
+        limit: usize,
+        at_once: impl FnOnce() -> usize,
+    ) -> Result<(), Refused> {
+        if key.len() > limit {
+            return Err(Refused::KeyTooLong { len: key.len(), limit });
         }
         if self.budget != usize::MAX {
             let used = self.arena.taken();
@@ -73,6 +79,9 @@ pub trait Engine<S: Slot>: Send + Sync {
     type Position<'g, G: Guard + 'g>: Cursor<'g, S>
     where
         Self: 'g;
+
+    /// The longest key, in bytes.
+    const MAX_KEY_LEN: usize = MAX_KEY_LEN;
 
     /// What it has in common with others.
     fn base(&self) -> &Base;
@@ -162,14 +171,14 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
         guard: &'g G,
     ) -> Result<Option<S::Ref<'g>>, Refused> {
         check_guard(self.collector(), guard);
-        self.base().admit(key, || self.bytes_at_once(key))?;
+        self.base().admit(key, Self::MAX_KEY_LEN, || self.bytes_at_once(key))?;
         self.put(key, value, guard)
     }
 
     #[inline]
     fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         check_guard(self.collector(), guard);
-        if key.len() > MAX_KEY_LEN { None } else { self.take_out(key, guard) }
+        if key.len() > Self::MAX_KEY_LEN { None } else { self.take_out(key, guard) }
     }
 
     #[inline]
@@ -180,7 +189,7 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused> {
         check_guard(self.collector(), guard);
-        self.base().admit(key, || self.bytes_at_once(key))?;
+        self.base().admit(key, Self::MAX_KEY_LEN, || self.bytes_at_once(key))?;
         self.write(key, change, guard)
     }
 

@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use skein_index::{Collector, CuckooTrie, Masstree, SkipList, Slot, Wormhole};
+use skein_index::{Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Slot, Wormhole};
 use support::conformance::Family;
 
 struct OfMasstree;
@@ -64,7 +64,23 @@ impl Family for OfSkipList {
     }
 }
 
+struct OfMlpIndex;
+
+impl Family for OfMlpIndex {
+    type Index<S: Slot> = MlpIndex<S>;
+    const LONGEST: usize = skein_index::mlp_index::MAX_LEN;
+
+    fn index<S: Slot>() -> MlpIndex<S> {
+        MlpIndex::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> MlpIndex<S> {
+        MlpIndex::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
 conformance!(masstree, OfMasstree);
 conformance!(wormhole, OfWormhole);
 conformance!(cuckoo_trie, OfCuckooTrie);
+conformance!(mlp_index, OfMlpIndex);
 conformance!(skip_list, OfSkipList);

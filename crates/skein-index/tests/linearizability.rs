@@ -7,7 +7,8 @@ mod support;
 
 use std::sync::{Arc, Barrier};
 
-use skein_index::{Collector, CuckooTrie, Inline, Masstree, OrderedIndex, SkipList, Wormhole};
+use skein_index::mlp_index::variant::{CROWDED, WITHOUT_HUGE_PAGES};
+use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 use support::history::{Clock, Done, Kind, explains, perform};
 use support::random::Random;
 
@@ -36,6 +37,10 @@ fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 1> {
 /// Two levels, so that nodes are linked on several and there is much to walk.
 fn skip_list() -> SkipList<Inline<u64>, 2> {
     SkipList::with_variant(Arc::new(Collector::new()))
+}
+
+fn mlp_index() -> MlpIndex<Inline<u64>, { CROWDED | WITHOUT_HUGE_PAGES }> {
+    MlpIndex::with_variant(Arc::new(Collector::new()))
 }
 
 fn check<I: OrderedIndex<Inline<u64>>>(make: fn() -> I, keys: &[&[u8]], others: &[&[u8]], rounds: u64) {
@@ -114,6 +119,19 @@ fn histories_in_a_list_of_two_levels() {
 fn histories_in_a_list_with_long_keys() {
     let others: [&[u8]; 5] = [b"prefix-three", b"prefix-t", b"a", b"prefix-\0", b"prefix-\0\0"];
     check(skip_list, &[b"prefix-one", b"prefix-two", b"prefix-"], &others, 3000);
+}
+
+#[test]
+fn histories_in_a_table_of_short_keys() {
+    let others: [&[u8]; 6] = [b"a", b"ac", b"\0\0\0a", b"ab\0\0c", b"ab\0\0\0\0\0\0", b"b"];
+    check(mlp_index, &[b"ab", b"ab\0", b"ab\0\0b"], &others, 3000);
+}
+
+#[test]
+fn histories_in_a_crowded_table() {
+    let others: [&[u8]; 6] =
+        [b"\0\0\x08", b"\0\0\x08\x08", b"\0\0\0\x08\0\x08", b"\0\0\0\0\x08", b"\0\0\x08\0\0\0", b"\x08"];
+    check(mlp_index, &[b"\0\0\0\x08", b"\0\0\0\x08\x08", b"\0\0\0"], &others, 3000);
 }
 
 /// The search itself: it must refuse a history that no order explains.

@@ -11,14 +11,19 @@ use skein_index::cuckoo_trie::variant::WITHOUT_PREFETCH as CUCKOO_WITHOUT_PREFET
 use skein_index::masstree::variant::{
     WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
 };
+use skein_index::mlp_index::variant::{
+    ALL_LEVELS, CROWDED, DEFAULT, WITHOUT_PREFETCH as MLP_WITHOUT_PREFETCH,
+};
 use skein_index::skip_list::variant::{AHEAD_3, AHEAD_4, PLAIN, WITHOUT_PREFETCH as SKIP_WITHOUT_PREFETCH};
 use skein_index::wormhole::variant::{
     PROBES_2, PROBES_4, WITHOUT_INCREMENTAL_HASH, WITHOUT_LEAF_TAGS, WITHOUT_POSITION, WITHOUT_SHORT_ANCHORS,
     WITHOUT_TAGS,
 };
-use skein_index::{Collector, CuckooTrie, Inline, Masstree, OrderedIndex, SkipList, Wormhole};
+use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 use support::checked::Checked;
-use support::{Operation, any_key, compare_all, operations, run, spread_key, zero_tails};
+use support::{
+    Operation, any_key, compare_all, crowded_key, operations, run, short_key, spread_key, zero_tails,
+};
 
 fn masstree<const W: usize>(operations: &[Operation]) {
     check(Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new())), operations);
@@ -34,6 +39,10 @@ fn cuckoo_trie<const V: usize>(operations: &[Operation]) {
 
 fn skip_list<const V: usize>(operations: &[Operation]) {
     check(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
+}
+
+fn mlp_index<const V: usize>(operations: &[Operation]) {
+    check(MlpIndex::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 /// Runs the operations, compares, removes every other key, checks the structure at each stage, and at the
@@ -153,6 +162,21 @@ proptest! {
     #[test]
     fn cuckoo_trie_with_zero_tails(operations in operations(&zero_tails(), 300)) {
         cuckoo_trie::<2>(&operations);
+    }
+
+    #[test]
+    fn mlp_index_of_short_keys(operations in operations(&short_key(), 500)) {
+        mlp_index::<DEFAULT>(&operations);
+    }
+
+    #[test]
+    fn mlp_index_that_asks_for_all_levels(operations in operations(&short_key(), 300)) {
+        mlp_index::<{ ALL_LEVELS | MLP_WITHOUT_PREFETCH }>(&operations);
+    }
+
+    #[test]
+    fn mlp_index_of_crowded_keys(operations in operations(&crowded_key(), 700)) {
+        mlp_index::<CROWDED>(&operations);
     }
 
     #[test]

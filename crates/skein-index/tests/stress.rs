@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use skein_index::{
-    Boxed, Change, Collector, CuckooTrie, Cursor, Guard, Inline, Masstree, OrderedIndex, SkipList, Slot,
-    Wormhole,
+    Boxed, Change, Collector, CuckooTrie, Cursor, Guard, Inline, Masstree, MlpIndex, OrderedIndex, SkipList,
+    Slot, Wormhole,
 };
 use support::checked::Checked;
 use support::random::Random;
@@ -264,6 +264,37 @@ fn skip_list_with_paths() {
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_of_three_levels_with_numbers() {
     skip_list::<{ 3 | skein_index::skip_list::variant::AHEAD_3 }>(&shared_keys::numbers(60), 60_000);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index<const V: usize>(keys: &[Vec<u8>], operations: usize) {
+    stress(MlpIndex::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_with_numbers() {
+    mlp_index::<{ skein_index::mlp_index::variant::DEFAULT }>(&shared_keys::numbers(4_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_with_short_keys() {
+    mlp_index::<{ skein_index::mlp_index::variant::DEFAULT }>(&shared_keys::short(2_000), 60_000);
+}
+
+/// So few keys, and so close, that writers meet in the same nodes all the time.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_with_few_short_keys() {
+    mlp_index::<{ skein_index::mlp_index::variant::WITHOUT_PREFETCH }>(&shared_keys::short(60), 60_000);
+}
+
+/// Names that meet in few buckets: the table grows and shrinks all the time, and nodes move about.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_with_crowded_keys() {
+    mlp_index::<{ skein_index::mlp_index::variant::CROWDED }>(&shared_keys::crowded(200), 30_000);
 }
 
 /// The suite notices a lookup that forgets to follow a split: the checks above fail within some rounds.

@@ -16,7 +16,9 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, OrderedIndex, SkipList, Wormhole};
+use skein_index::{
+    Collector, CuckooTrie, Cursor, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole,
+};
 use support::checked::Checked;
 use support::random::Random;
 use support::{shared_keys, times};
@@ -229,6 +231,18 @@ fn skip_list_that_reads_further_ahead_with_paths() {
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_of_two_levels_with_paths() {
     skip_list::<2>(shared_keys::paths(100), 150);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index(keys: Vec<Vec<u8>>, count: usize) {
+    waves(MlpIndex::<Inline<u64>>::new(), keys, count);
+}
+
+/// So many keys that the table is much larger than the flat bitmap.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_with_numbers() {
+    mlp_index(shared_keys::numbers(160_000), 1);
 }
 
 /// A split that does not tell the readers of its leaf.

@@ -230,7 +230,7 @@ impl<'t, const V: usize> Change<'t, V> {
         parent: u8,
         body: Body,
     ) -> Result<(Spot, u8), Obstacle> {
-        let pair = self.size.pair::<V>(hash);
+        let pair = Pair::of::<V>(hash, self.size);
         let (first, second) = (self.take(pair.primary), self.take(pair.secondary));
         let lanes = (self.image(first).lanes(), self.image(second).lanes());
         let tag = Table::<V>::tag(hash);
@@ -311,7 +311,7 @@ impl<'t, const V: usize> Change<'t, V> {
         }
         // The table may have grown since: then a place may be another one by now. The bucket that it would be taken from is locked.
         let size = self.table.places();
-        let is_elsewhere = |&(hash, pair): &(u32, Pair)| size.pair::<V>(hash) != pair;
+        let is_elsewhere = |&(hash, pair): &(u32, Pair)| Pair::of::<V>(hash, size) != pair;
         if size.buckets() != self.size.buckets() && self.placed.iter().any(is_elsewhere) {
             self.unlock();
             return Err(Obstacle::Changed);

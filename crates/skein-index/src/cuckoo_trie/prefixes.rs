@@ -36,7 +36,7 @@ pub(super) struct Prefix {
 impl Prefix {
     #[inline(always)]
     pub(super) fn new<const V: usize>(hash: u32, symbol: u8, size: Size) -> Self {
-        Self { hash, pair: size.pair::<V>(hash), lane: lane(Table::<V>::tag(hash), false, symbol, 0) }
+        Self { hash, pair: Pair::of::<V>(hash, size), lane: lane(Table::<V>::tag(hash), false, symbol, 0) }
     }
 
     /// The same with the color of the branch above in its lane.

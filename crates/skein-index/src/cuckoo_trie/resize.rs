@@ -13,6 +13,7 @@ use super::change::{Change, Obstacle};
 use super::lanes::SLOTS;
 use super::table::{Size, Table};
 use crate::index::Refused;
+use crate::linear::split_from;
 use crate::slot::Slot;
 
 /// Buckets that are added or taken away at a time.
@@ -60,7 +61,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let slots = entries.saturating_add(more).saturating_mul(100) / self.full_share();
         let size = slots.div_ceil(SLOTS);
         let missing = size.saturating_sub(self.table.size() as usize);
-        self.base.admit(&[], || missing.saturating_mul(size_of::<[u64; WORDS]>()))?;
+        self.base.admit(&[], 0, || missing.saturating_mul(size_of::<[u64; WORDS]>()))?;
         while (self.table.size() as usize) < size {
             match self.table.try_lock() {
                 Some(mut added) => self.add_some(&mut added)?,
@@ -104,7 +105,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let wanted = (size + STEPS).min(Table::<V>::MOST);
         self.table.reserve(wanted);
         for new in size..wanted {
-            self.table.prefetch_bucket(without_first_bit(new));
+            self.table.prefetch_bucket(split_from(new));
             self.table.prefetch_bucket(new);
         }
         for new in size..wanted {
@@ -119,7 +120,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Splits a bucket into itself and the one after the last.
     fn split(&self, size: u32, version: u32) -> Result<(), Obstacle> {
-        let from = without_first_bit(size);
+        let from = split_from(size);
         let mut change = Change::new(&self.table);
         let (old, new) = (change.take(from), change.take(size));
         let grown = Size::of(size + 1);
@@ -146,7 +147,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Merges the last bucket into the one it was split from; false if there is no room for its entries.
     fn merge_last(&self, last: u32) -> bool {
-        let into = without_first_bit(last);
+        let into = split_from(last);
         for _ in 0..TRIES {
             match self.merge(last, into) {
                 Ok(()) => return true,
@@ -166,9 +167,4 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         change.apply_with(|| self.table.set_size(last));
         Ok(())
     }
-}
-
-/// The bucket that this one is split from.
-fn without_first_bit(bucket: u32) -> u32 {
-    bucket ^ (1 << bucket.ilog2())
 }

@@ -22,7 +22,7 @@ use super::hints::Hint;
 use super::lanes::Want;
 use super::prefixes::{Prefix, run};
 use super::symbol::Symbols;
-use super::table::{Size, Table};
+use super::table::{Pair, Size, Table};
 use super::variant::{WITHOUT_PREFETCH, has};
 use crate::hash::peelable::EMPTY_HASH;
 use crate::record::Record;
@@ -133,7 +133,7 @@ impl Ahead {
         while self.depth < end {
             self.hash = table.extend(self.hash, way.symbols.next(self.depth, &mut self.window));
             self.depth += 1;
-            table.prefetch(size.pair::<V>(self.hash));
+            table.prefetch(Pair::of::<V>(self.hash, size));
         }
     }
 }

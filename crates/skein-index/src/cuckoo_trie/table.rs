@@ -35,6 +35,7 @@ use super::prefixes::PREFETCH_DEPTH;
 use super::variant::{WITHOUT_HUGE_PAGES, has, least_bits};
 use crate::counter::Counter;
 use crate::hash::peelable::Peelable;
+pub(super) use crate::linear::Size;
 use crate::memory::{Arena, GrowingWords, prefetch_read};
 
 /// Where the root is.
@@ -64,36 +65,11 @@ pub(super) struct Pair {
     pub(super) secondary: u32,
 }
 
-/// A number of buckets, with what places are computed by.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
-    buckets: u32,
-    mask: u32,
-}
-
-impl Size {
-    /// How many buckets there are.
+impl Pair {
+    /// The buckets of a hash in a table of a size.
     #[inline(always)]
-    pub(super) fn buckets(self) -> u32 {
-        self.buckets
-    }
-
-    #[inline(always)]
-    pub(super) fn of(buckets: u32) -> Self {
-        Self { buckets, mask: u32::MAX >> buckets.leading_zeros() }
-    }
-
-    /// The bucket for these bits.
-    #[inline(always)]
-    pub(super) fn place(self, bits: u32) -> u32 {
-        let bucket = bits & self.mask;
-        if bucket < self.buckets { bucket } else { bucket & (self.mask >> 1) }
-    }
-
-    /// The buckets of a hash of a table of this size.
-    #[inline(always)]
-    pub(super) fn pair<const V: usize>(self, hash: u32) -> Pair {
-        Pair { primary: self.place(hash), secondary: self.place(Table::<V>::second(hash)) }
+    pub(super) fn of<const V: usize>(hash: u32, size: Size) -> Self {
+        Self { primary: size.place(hash), secondary: size.place(Table::<V>::second(hash)) }
     }
 }
 
@@ -270,7 +246,7 @@ impl<const V: usize> Table<V> {
     /// The buckets of a hash.
     #[inline(always)]
     pub(super) fn pair(&self, hash: u32) -> Pair {
-        self.places().pair::<V>(hash)
+        Pair::of::<V>(hash, self.places())
     }
 
     /// The hash of the name of an entry with this lane in a bucket.
@@ -317,8 +293,8 @@ mod tests {
     fn an_entry_and_its_place_tell_the_hash_at_any_size() {
         for size in [8, 9, 15, 16, 17, 31, 100, 128, 4000].map(Size::of) {
             for hash in (0..1 << Small::HASH_BITS).step_by(997) {
-                let pair = size.pair::<3>(hash);
-                assert!(pair.primary < size.buckets && pair.secondary < size.buckets);
+                let pair = Pair::of::<3>(hash, size);
+                assert!(pair.primary < size.buckets() && pair.secondary < size.buckets());
                 let (first, second) =
                     (lane(Small::tag(hash), false, 1, 0), lane(Small::tag(hash), true, 1, 0));
                 assert_eq!(Small::hash_of(first, pair.primary), hash);
@@ -328,8 +304,8 @@ mod tests {
                 assert_eq!(Small::other_at(first, pair.primary, size), pair.secondary);
                 assert_eq!(Small::other_at(second, pair.secondary, size), pair.primary);
                 // A split moves an entry to the new bucket, or leaves it.
-                let next = Small::home(first, pair.primary, Size::of(size.buckets + 1));
-                assert!(next == pair.primary || next == size.buckets);
+                let next = Small::home(first, pair.primary, Size::of(size.buckets() + 1));
+                assert!(next == pair.primary || next == size.buckets());
             }
         }
     }

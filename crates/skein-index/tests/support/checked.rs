@@ -1,6 +1,6 @@
 //! Indexes whose whole structure can be verified.
 
-use skein_index::{CuckooTrie, Inline, Masstree, OrderedIndex, SkipList, Wormhole};
+use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
 /// An index with a checker.
 pub trait Checked: OrderedIndex<Inline<u64>> {
@@ -27,6 +27,12 @@ impl<const V: usize> Checked for CuckooTrie<Inline<u64>, V> {
 }
 
 impl<const V: usize> Checked for SkipList<Inline<u64>, V> {
+    fn verify(&mut self) {
+        self.check().unwrap();
+    }
+}
+
+impl<const V: usize> Checked for MlpIndex<Inline<u64>, V> {
     fn verify(&mut self) {
         self.check().unwrap();
     }

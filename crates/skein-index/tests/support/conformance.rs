@@ -15,6 +15,8 @@ use super::shared_keys;
 /// An index under test, for any kind of slot.
 pub trait Family {
     type Index<S: Slot>: OrderedIndex<S>;
+    /// The longest key that it takes.
+    const LONGEST: usize = MAX_KEY_LEN;
     /// An empty index with a collector of its own.
     fn index<S: Slot>() -> Self::Index<S>;
     /// An empty index that refuses writes over a budget.
@@ -38,6 +40,11 @@ macro_rules! conformance {
     (@tests $family:ty, $($name:ident),*) => {
         $(#[test] fn $name() { $crate::support::conformance::$name::<$family>(); })*
     };
+}
+
+/// Keys that share much, as long as the index takes them.
+fn paths<F: Family>(count: usize) -> Vec<Vec<u8>> {
+    if F::LONGEST < MAX_KEY_LEN { shared_keys::short(count) } else { shared_keys::paths(count) }
 }
 
 type Numbers<F> = <F as Family>::Index<Inline<u64>>;
@@ -84,6 +91,7 @@ pub fn any_bytes_are_a_key<F: Family>() {
     let mut keys: Vec<Vec<u8>> =
         (0..40).flat_map(|length| [vec![0; length], vec![0xff; length + 1]]).collect();
     keys.extend((1..30).map(|length| (0..length).collect()));
+    keys.retain(|key| key.len() <= F::LONGEST);
     keys.sort();
     keys.dedup();
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
@@ -91,7 +99,8 @@ pub fn any_bytes_are_a_key<F: Family>() {
 }
 
 pub fn trailing_zeros_count<F: Family>() {
-    let keys: Vec<Vec<u8>> = (0..20).map(|zeros| [b"k".as_slice(), &vec![0; zeros]].concat()).collect();
+    let keys: Vec<Vec<u8>> =
+        (0..F::LONGEST.min(20)).map(|zeros| [b"k".as_slice(), &vec![0; zeros]].concat()).collect();
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let index = filled::<F>(&slices);
     let guard = index.collector().enter();
@@ -105,7 +114,7 @@ pub fn trailing_zeros_count<F: Family>() {
 pub fn the_longest_key<F: Family>() {
     let index: Numbers<F> = F::index();
     let guard = index.collector().enter();
-    let mut longest = vec![7; MAX_KEY_LEN];
+    let mut longest = vec![7; F::LONGEST];
     index.insert(&longest, Inline(1), &guard).unwrap();
     *longest.last_mut().unwrap() = 8;
     // Two keys that part in the last byte only: as many layers as there can be.
@@ -114,7 +123,7 @@ pub fn the_longest_key<F: Family>() {
     assert!(range(&index, .., &guard).map(|(_, value)| value).eq([1, 2]));
     assert!(range(&index, .., &guard).rev().map(|(_, value)| value).eq([2, 1]));
     longest.push(0);
-    let refused = Refused::KeyTooLong { len: MAX_KEY_LEN + 1, limit: MAX_KEY_LEN };
+    let refused = Refused::KeyTooLong { len: F::LONGEST + 1, limit: F::LONGEST };
     assert_eq!(index.insert(&longest, Inline(3), &guard), Err(refused));
     assert_eq!(index.compute(&longest, |_| Change::Put(Inline(3)), &guard).unwrap_err(), refused);
     assert_eq!((index.get(&longest, &guard), index.remove(&longest, &guard)), (None, None));
@@ -128,6 +137,7 @@ pub fn compute_sees_and_decides<F: Family>() {
     let index: Numbers<F> = F::index();
     let guard = index.collector().enter();
     for key in [b"short".as_slice(), b"a key that is longer than a slice"] {
+        let key = &key[..key.len().min(F::LONGEST)];
         let done = index.compute(key, |seen| Change::Put(Inline(seen.map_or(1, |n| n + 1))), &guard).unwrap();
         assert_eq!((done.before, done.changed), (None, true));
         let done = index.compute(key, |seen| Change::Put(Inline(seen.map_or(1, |n| n + 1))), &guard).unwrap();
@@ -143,7 +153,7 @@ pub fn compute_sees_and_decides<F: Family>() {
 }
 
 pub fn a_panic_leaves_all_as_it_was<F: Family>() {
-    let keys = shared_keys::paths(60);
+    let keys = paths::<F>(60);
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let index = filled::<F>(&slices[..50]);
     let guard = index.collector().enter();
@@ -168,7 +178,7 @@ pub fn insert_if_absent_keeps_the_first<F: Family>() {
 }
 
 pub fn get_many_answers_each_key_once<F: Family>() {
-    let keys = shared_keys::paths(300);
+    let keys = paths::<F>(300);
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let index = filled::<F>(&slices[..200]);
     let guard = index.collector().enter();
@@ -202,7 +212,7 @@ pub fn cursor_goes_both_ways<F: Family>() {
 
 /// Random walks: after any number of steps forward and back, the cursor is where counting says.
 pub fn cursor_turns_round<F: Family>() {
-    for mut keys in [shared_keys::numbers(200), shared_keys::paths(200)] {
+    for mut keys in [shared_keys::numbers(200), paths::<F>(200)] {
         let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let index = filled::<F>(&slices);
         keys.sort();
@@ -245,7 +255,7 @@ where
 
 /// Keys are removed and added around a cursor, which goes on in order and misses none that stays.
 pub fn cursor_outlives_changes<F: Family>() {
-    for keys in [shared_keys::numbers(400), shared_keys::paths(400)] {
+    for keys in [shared_keys::numbers(400), paths::<F>(400)] {
         let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let index = filled::<F>(&slices[..200]);
         let guard = index.collector().enter();
@@ -322,7 +332,7 @@ pub fn prefixes<F: Family>() {
 }
 
 pub fn remove_range_tells_what_it_removed<F: Family>() {
-    let mut keys = shared_keys::paths(500);
+    let mut keys = paths::<F>(500);
     let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let index = filled::<F>(&slices);
     keys.sort();
@@ -337,7 +347,8 @@ pub fn remove_range_tells_what_it_removed<F: Family>() {
 }
 
 pub fn over_the_budget<F: Family>() {
-    let index: Numbers<F> = F::with_budget(2 << 20);
+    let empty: Numbers<F> = F::index();
+    let index: Numbers<F> = F::with_budget(empty.memory().live() + (2 << 20));
     let guard = index.collector().enter();
     let refused = (0..10_000_000_u64).find_map(|n| index.insert(&n.to_be_bytes(), Inline(n), &guard).err());
     let Some(Refused::OverBudget { used, budget }) = refused else { panic!("no refusal: {refused:?}") };
@@ -370,7 +381,7 @@ pub fn a_foreign_guard_is_refused<F: Family>() {
 }
 
 pub fn memory_comes_back<F: Family>() {
-    let sets = [shared_keys::numbers(20_000), shared_keys::paths(20_000)];
+    let sets = [shared_keys::numbers(20_000), paths::<F>(20_000)];
     let index: Numbers<F> = F::index();
     let empty = index.memory();
     for keys in sets {
@@ -403,7 +414,7 @@ pub fn values_are_dropped_once<F: Family>() {
     let drops = Arc::new(AtomicUsize::new(0));
     let index: F::Index<Boxed<Noted>> = F::index();
     let noted = || Boxed::new(Noted(Arc::clone(&drops)));
-    let keys = shared_keys::paths(100);
+    let keys = paths::<F>(100);
     let guard = index.collector().enter();
     for key in &keys {
         index.insert(key, noted(), &guard).unwrap();
@@ -423,7 +434,7 @@ pub fn values_are_dropped_once<F: Family>() {
 }
 
 pub fn split_points_cut_evenly<F: Family>() {
-    for mut keys in [shared_keys::numbers(20_000), shared_keys::paths(20_000)] {
+    for mut keys in [shared_keys::numbers(20_000), paths::<F>(20_000)] {
         let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let index = filled::<F>(&slices);
         keys.sort();

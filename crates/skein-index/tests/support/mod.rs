@@ -98,6 +98,38 @@ pub fn spread_key() -> BoxedKey {
         .boxed()
 }
 
+/// Keys of up to eight bytes: integers that are dense, one apart, powers of two, at the ends, or all in one byte, and byte strings.
+pub fn short_key() -> BoxedKey {
+    let near = |number: u64| (0_u64..3).prop_map(move |off| number.wrapping_add(off).wrapping_sub(1));
+    let integer = prop_oneof![
+        4 => 0_u64..300,
+        2 => (0_u32..64).prop_flat_map(move |bit| near(1 << bit)),
+        1 => near(0),
+        2 => (0_u32..8, 0_u64..256).prop_map(|(byte, value)| value << (8 * byte)),
+        2 => (0_u64..40).prop_map(|number| number << 11),
+        2 => (0_u64..4, 0_u64..20).prop_map(|(high, low)| high << 40 | low),
+        1 => any::<u64>(),
+    ];
+    let byte = prop_oneof![4 => Just(0_u8), 2 => Just(b'a'), 1 => any::<u8>()];
+    prop_oneof![
+        2 => integer.prop_map(|number| number.to_be_bytes().to_vec()),
+        1 => prop::collection::vec(byte, 0..9),
+    ]
+    .boxed()
+}
+
+/// Keys whose prefixes of all lengths end in few different ways, so that the nodes of a crowded table meet in few buckets.
+pub fn crowded_key() -> BoxedKey {
+    let byte = prop_oneof![3 => Just(0_u8), 1 => Just(16_u8), 1 => Just(8_u8)];
+    let tail = prop::collection::vec(byte, 8);
+    (tail, 0_u8..20)
+        .prop_map(|(mut key, number)| {
+            key[usize::from(number % 7)] = number << 3;
+            key
+        })
+        .boxed()
+}
+
 fn bound(key: BoxedKey) -> impl Strategy<Value = Bound<Key>> {
     prop_oneof![
         4 => key.clone().prop_map(Bound::Included),

@@ -31,3 +31,32 @@ pub fn paths(count: usize) -> Vec<Vec<u8>> {
     random.shuffle(&mut keys);
     keys
 }
+
+/// Keys of up to eight bytes that share much, of all lengths, some of which differ in trailing zeros alone.
+pub fn short(count: usize) -> Vec<Vec<u8>> {
+    let mut random = Random::new(7);
+    let mut keys = BTreeSet::new();
+    while keys.len() < count {
+        let mut key: Vec<u8> =
+            (0..random.below(8)).map(|_| [0, 1, b'a', b'b', 0xff][random.below(5)]).collect();
+        if random.below(3) == 0 {
+            key.push(random.below(256) as u8);
+        }
+        keys.insert(key);
+    }
+    let mut keys: Vec<_> = keys.into_iter().collect();
+    random.shuffle(&mut keys);
+    keys
+}
+
+/// Keys of eight bytes whose prefixes of all lengths end in the same eleven bits but for two of them.
+pub fn crowded(count: usize) -> Vec<Vec<u8>> {
+    let mut random = Random::new(8);
+    let mut keys = BTreeSet::new();
+    while keys.len() < count {
+        keys.insert((0..8).map(|_| 8 * random.below(4) as u8).collect());
+    }
+    let mut keys: Vec<_> = keys.into_iter().collect();
+    random.shuffle(&mut keys);
+    keys
+}

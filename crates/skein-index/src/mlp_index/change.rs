@@ -1,0 +1,354 @@
+//! Changes: copies of some buckets, changed in private, then put in place all at once.
+//!
+//! ```text
+//!   take ─► copy, with its version       set, remove, place ─► the copies       lock ─► all of them, each only if it is as it was copied
+//!                                                                               apply ─► write all, unlock all
+//! ```
+//!
+//! Every write is one such change. A lock is never waited for: if one cannot be had, the change is given up, its locks are given back, and the writer
+//! plans anew; so there is no deadlock. The protocol for many threads is ours (the paper's index has one).
+//!
+//! # Invariants
+//! 1. All that a change relies on is in buckets that it took: the nodes that it changes, both buckets of each name that it adds, and the nodes that
+//!    it takes a least key from. Unlocking counts as a change of all of them. So of two changes of which one relies on what the other one did,
+//!    one is given up.
+//! 2. The least key of an inner node is that of its first child. A removal takes it from a child that it holds; an insert below that child which
+//!    would make it less changes the child, and so one of both is given up. An insert that leaves the child as it is has a
+//!    greater key than the child's least one, and needs no change above.
+
+use arrayvec::ArrayVec;
+
+use super::image::Image;
+use super::name::HEADER;
+use super::name::{Name, Pair, SECONDARY, places_of, turned};
+use super::node::{Node, Words, moved};
+use super::room;
+use super::search::Seen;
+use super::table::Table;
+use super::versions::{Stripe, Versions};
+use crate::linear::Size;
+
+/// Buckets in a change.
+const BUCKETS_MAX: usize = 48;
+/// Places that moves leave for the nodes that are to be placed yet: two for each of three.
+const PLACES_KEPT: usize = 2 + 2 * 3;
+
+/// Why a change cannot be made as planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// Something has changed: plan anew.
+    Changed,
+    /// There is no room for a node near by.
+    Crowded,
+}
+
+#[derive(Debug)]
+struct Held {
+    bucket: u32,
+    seen: u64,
+    image: Image,
+    dirty: bool,
+}
+
+/// A change under way.
+#[derive(Debug)]
+pub(super) struct Change<'t, const V: usize> {
+    table: &'t Table<V>,
+    size: Size,
+    held: ArrayVec<Held, BUCKETS_MAX>,
+    /// The stripes that are locked, with their versions.
+    locked: ArrayVec<(Stripe, u64), BUCKETS_MAX>,
+    /// Where nodes were put: the bits of the place, and the bucket that they meant.
+    places: ArrayVec<(u32, u32), { 2 * BUCKETS_MAX }>,
+    /// How many slots more are in use.
+    used: i64,
+    /// How many nodes go to another bucket.
+    moved: u32,
+    /// Whether there was no room for a node.
+    pub(super) crowded: bool,
+}
+
+impl<'t, const V: usize> Change<'t, V> {
+    #[inline(always)]
+    pub(super) fn new(table: &'t Table<V>) -> Self {
+        Self::for_size(table, table.size())
+    }
+
+    /// A change that puts nodes where they belong in a table of a size, which is the table's own unless the change makes it so.
+    #[inline(always)]
+    pub(super) fn for_size(table: &'t Table<V>, size: Size) -> Self {
+        Self {
+            table,
+            size,
+            held: ArrayVec::new(),
+            locked: ArrayVec::new(),
+            places: ArrayVec::new(),
+            used: 0,
+            moved: 0,
+            crowded: false,
+        }
+    }
+
+    /// Copies a bucket, unless it was copied before.
+    pub(super) fn take(&mut self, bucket: u32) -> Result<usize, Obstacle> {
+        if let Some(held) = self.held.iter().position(|held| held.bucket == bucket) {
+            return Ok(held);
+        }
+        let (image, seen) = self.table.image(bucket);
+        self.held.try_push(Held { bucket, seen, image, dirty: false }).map_err(|_| Obstacle::Crowded)?;
+        Ok(self.held.len() - 1)
+    }
+
+    /// Takes the bucket of a node, which must be as the node was found; returns its slot too, and whether it is the secondary one.
+    pub(super) fn take_seen(&mut self, seen: &Seen) -> Result<(usize, usize, bool), Obstacle> {
+        let held = self.take(seen.bucket)?;
+        if self.held[held].seen != seen.version {
+            return Err(Obstacle::Changed);
+        }
+        let name = Name::of(seen.what.key(), seen.what.level, &self.table.seeds);
+        let Pair { primary, secondary } = name.pair(self.size);
+        // Since the table has shrunk, both may be the same one, and the node there as in its secondary one.
+        let found = [(primary, false), (secondary, true)]
+            .into_iter()
+            .filter(|(bucket, _)| *bucket == seen.bucket)
+            .find_map(|(_, is_secondary)| {
+                let slot = self.held[held].image.find(&name, is_secondary)?;
+                Some((held, slot, is_secondary))
+            });
+        found.ok_or(Obstacle::Changed)
+    }
+
+    /// The copy of a bucket, to be changed.
+    pub(super) fn image(&mut self, held: usize) -> &mut Image {
+        let held = &mut self.held[held];
+        held.dirty = true;
+        &mut held.image
+    }
+
+    /// Gives an inner node another least key.
+    pub(super) fn set_least(&mut self, seen: &Seen, bits: u64) -> Result<(), Obstacle> {
+        let (held, slot, _) = self.take_seen(seen)?;
+        let head = &mut self.image(held).0[2 * slot];
+        *head = *head & HEADER | turned(bits, seen.what.level) & !HEADER;
+        Ok(())
+    }
+
+    /// Gives a leaf another value.
+    pub(super) fn set_value(&mut self, leaf: &Node, value: u64) -> Result<(), Obstacle> {
+        let name = Name::of(leaf.key(), leaf.level, &self.table.seeds);
+        let Pair { primary, secondary } = name.pair(self.size);
+        for (bucket, secondary) in [(primary, false), (secondary, true)] {
+            if let Some(held) = self.held.iter_mut().find(|held| held.bucket == bucket)
+                && let Some(slot) = held.image.find(&name, secondary)
+            {
+                held.image.0[2 * slot + 1] = value;
+                held.dirty = true;
+                return Ok(());
+            }
+        }
+        Err(Obstacle::Changed)
+    }
+
+    /// Takes a node out.
+    pub(super) fn remove(&mut self, seen: &Seen) -> Result<(), Obstacle> {
+        let (held, slot, _) = self.take_seen(seen)?;
+        let words = self.image(held).remove(slot);
+        self.used -= words.len() as i64 / 2;
+        Ok(())
+    }
+
+    /// Puts a node in the place of another one of the same name, in the same bucket if there is room.
+    pub(super) fn replace(&mut self, seen: &Seen, node: &Node) -> Result<(), Obstacle> {
+        let (held, slot, secondary) = self.take_seen(seen)?;
+        let words = self.image(held).remove(slot);
+        self.used -= words.len() as i64 / 2;
+        let words = node.words(secondary);
+        if self.image(held).put(&words) {
+            self.used += node.slots() as i64;
+            return Ok(());
+        }
+        self.place(node)
+    }
+
+    /// Adds a node, in one of its buckets.
+    pub(super) fn place(&mut self, node: &Node) -> Result<(), Obstacle> {
+        let name = Name::of(node.key(), node.level, &self.table.seeds);
+        let pair = name.pair(self.size);
+        let (first, second) = (self.take(pair.primary)?, self.take(pair.secondary)?);
+        let is_there = |held: usize, secondary| self.held[held].image.find(&name, secondary).is_some();
+        if is_there(first, false) || is_there(second, true) {
+            return Err(Obstacle::Changed);
+        }
+        self.note_places(name.places(), pair);
+        let need = node.slots();
+        let held = self.roomy(first, second, need).ok_or(Obstacle::Crowded)?;
+        // Where both are the same bucket, the node is there as in its primary one.
+        let put = self.image(held).put(&node.words(held != first));
+        debug_assert!(put, "room was found");
+        self.used += need as i64;
+        Ok(())
+    }
+
+    fn note_places(&mut self, places: u64, pair: Pair) {
+        self.places.extend([(places as u32, pair.primary), ((places >> 32) as u32, pair.secondary)]);
+    }
+
+    /// One of two buckets, with so many free slots, which may have to be made.
+    fn roomy(&mut self, first: usize, second: usize, need: usize) -> Option<usize> {
+        // The one that has more room.
+        let held = if self.free(second) > self.free(first) { second } else { first };
+        if self.free(held) >= need {
+            return Some(held);
+        }
+        self.crowded = true;
+        room::make(self, [first, second], need)
+    }
+
+    /// How many slots of a bucket that was taken are free, as it is to be.
+    pub(super) fn free(&self, held: usize) -> usize {
+        self.held[held].image.free()
+    }
+
+    /// The number of a bucket that was taken.
+    pub(super) fn number(&self, held: usize) -> u32 {
+        self.held[held].bucket
+    }
+
+    /// A bucket as it is to be if it was taken; a hint otherwise.
+    pub(super) fn image_of(&self, bucket: u32) -> Image {
+        match self.held.iter().find(|held| held.bucket == bucket) {
+            Some(held) => held.image,
+            None => self.table.image(bucket).0,
+        }
+    }
+
+    /// Asks for a bucket.
+    pub(super) fn prefetch(&self, bucket: u32) {
+        self.table.prefetch_bucket(bucket);
+    }
+
+    /// Moves a node, known by its first word, from its bucket to its other one; false if there is no such node any more, or no room for it.
+    pub(super) fn move_node(&mut self, from: u32, head: u64, to: u32) -> bool {
+        let (Ok(old), Ok(new)) = (self.take(from), self.take(to)) else { return false };
+        let found = self.held[old].image.heads().find(|&(_, other)| other == head);
+        let Some((slot, _)) = found.filter(|_| self.places.remaining_capacity() >= PLACES_KEPT) else {
+            return false;
+        };
+        let mut words = self.held[old].image.words(slot);
+        if self.free(new) * 2 < words.len() {
+            return false;
+        }
+        let places = places_of(head, from, &self.table.seeds);
+        self.note_places(places, Pair::of(places, self.size));
+        words[0] = moved(head);
+        self.image(old).remove(slot);
+        self.image(new).put(&words);
+        self.moved += 1;
+        true
+    }
+
+    /// The other bucket of a node in a bucket.
+    pub(super) fn other(&self, head: u64, bucket: u32) -> u32 {
+        let pair = Pair::of(places_of(head, bucket, &self.table.seeds), self.size);
+        if head & SECONDARY == 0 { pair.secondary } else { pair.primary }
+    }
+
+    /// Moves those nodes of a bucket whose place is `to` in a table of a size to that bucket, which is empty.
+    pub(super) fn split(&mut self, from: usize, to: usize, size: Size) {
+        let (bucket, new, image) = (self.held[from].bucket, self.held[to].bucket, self.held[from].image);
+        for (slot, head) in image.heads() {
+            let pair = Pair::of(places_of(head, bucket, &self.table.seeds), size);
+            let home = if head & SECONDARY == 0 { pair.primary } else { pair.secondary };
+            if home == new {
+                self.carry(from, image.words(slot), to);
+            }
+        }
+        // Both are as they are to be, also if no node goes.
+        self.image(to);
+    }
+
+    /// Moves all nodes of a bucket to another one, as they are.
+    pub(super) fn move_all(&mut self, from: usize, to: usize) -> Result<(), Obstacle> {
+        let image = self.held[from].image;
+        room::make(self, [to, to], image.used()).ok_or(Obstacle::Crowded)?;
+        for (slot, _) in image.heads() {
+            self.carry(from, image.words(slot), to);
+        }
+        Ok(())
+    }
+
+    fn carry(&mut self, from: usize, words: Words, to: usize) {
+        let found = self.held[from].image.heads().find(|&(_, head)| head == words[0]);
+        if let Some((slot, _)) = found {
+            self.image(from).remove(slot);
+            let put = self.image(to).put(&words);
+            debug_assert!(put, "room was found");
+            self.moved += 1;
+        }
+    }
+
+    /// Locks all buckets of the change; afterwards nobody else changes them. If one is not as it was, none is locked.
+    pub(super) fn lock(&mut self) -> Result<(), Obstacle> {
+        self.lock_buckets()?;
+        // The table may have grown since: then a place may be another one by now. The bucket that it would be taken from is locked.
+        let size = self.table.size();
+        if size.buckets() != self.size.buckets()
+            && self.places.iter().any(|&(bits, bucket)| size.place(bits) != bucket)
+        {
+            self.unlock(false);
+            return Err(Obstacle::Changed);
+        }
+        Ok(())
+    }
+
+    /// The same for who changes the size.
+    pub(super) fn lock_buckets(&mut self) -> Result<(), Obstacle> {
+        for held in &self.held {
+            let stripe = Versions::stripe(held.bucket);
+            let ours = self.locked.iter().find(|(locked, _)| *locked == stripe);
+            let is_locked = match ours {
+                Some((_, seen)) => *seen == held.seen,
+                None => self.table.versions.lock(stripe, held.seen),
+            };
+            if !is_locked {
+                self.unlock(false);
+                return Err(Obstacle::Changed);
+            }
+            if ours.is_none() {
+                self.locked.push((stripe, held.seen));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the locked buckets in place, calls `published`, and unlocks them.
+    pub(super) fn apply_with(&mut self, published: impl FnOnce()) {
+        for held in self.held.iter().filter(|held| held.dirty) {
+            self.table.write(held.bucket, &held.image);
+        }
+        published();
+        self.unlock(true);
+        // Models do without: it orders nothing, and is one more step to interleave.
+        if !cfg!(skein_loom) {
+            let thread = self.held.first().map_or(0, |held| held.bucket as usize);
+            if self.used != 0 {
+                self.table.used.add(thread, self.used);
+            }
+            if self.moved != 0 {
+                self.table.moved.add(thread, self.moved.into());
+            }
+        }
+    }
+
+    fn unlock(&mut self, changed: bool) {
+        for (stripe, seen) in self.locked.drain(..) {
+            self.table.versions.unlock(stripe, seen, changed);
+        }
+    }
+}
+
+impl<const V: usize> Drop for Change<'_, V> {
+    fn drop(&mut self) {
+        self.unlock(false);
+    }
+}

@@ -1,0 +1,122 @@
+//! The checker: walks the whole table and verifies every invariant.
+
+use std::collections::BTreeMap;
+
+use super::MlpIndex;
+use super::key::Key;
+use super::name::{LEVEL_MIN, Name, Pair, SECONDARY, places_of};
+use super::node::{Body, Node};
+use super::top::start_of;
+use crate::slot::Slot;
+
+/// What an index looks like inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Keys, and so leaves.
+    pub leaves: usize,
+    /// Inner nodes of up to 8, up to 16, and more children.
+    pub small: usize,
+    /// See `small`.
+    pub medium: usize,
+    /// See `small`.
+    pub large: usize,
+    /// Nodes in their secondary bucket.
+    pub secondary: usize,
+    /// Slots in use, and slots there are.
+    pub used: usize,
+    /// See `used`.
+    pub slots: usize,
+    /// Nodes by level; the levels that there can be are 3 to 9.
+    pub by_level: [usize; 10],
+}
+
+/// All nodes by level and key: those of inner nodes without their length.
+type Nodes = BTreeMap<(u32, Key), Node>;
+
+impl<S: Slot, const V: usize> MlpIndex<S, V> {
+    /// Verifies that every node is where it belongs, each inner node has the children that it says and the least key of the first one, every node is
+    /// some node's child or begins in the flat bitmap, and the counts are right.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn check(&mut self) -> Result<Shape, String> {
+        let mut shape = Shape::default();
+        let nodes = self.gather(&mut shape)?;
+        let mut below = 0;
+        for ((level, key), node) in &nodes {
+            if *level == LEVEL_MIN {
+                below += 1;
+                ensure(self.top.has(start_of(key.bits)), || format!("the bitmap lacks {node:x?}"))?;
+            }
+            if let Body::Inner { depth, children } = node.body {
+                ensure(children.len() >= 2, || format!("{node:x?} has too few children"))?;
+                ensure(depth >= *level && depth <= 8, || format!("{node:x?} is too deep, or not enough"))?;
+                below += children.len();
+                self.check_children(&nodes, node, depth)?;
+            }
+        }
+        ensure(below == nodes.len(), || format!("{} nodes, and {below} of them below another", nodes.len()))?;
+        let starts = nodes.keys().filter(|(level, _)| *level == LEVEL_MIN).count();
+        let noted = self.top.count();
+        ensure(noted == starts, || format!("{starts} nodes of the first level, and {noted} in the bitmap"))?;
+        ensure(self.top.is_summed_up(), || "the bitmap is not summed up".to_owned())?;
+        let (keys, used) = (self.base.len.sum(), self.table.used.sum());
+        ensure(keys == shape.leaves, || format!("{} leaves, and {keys} counted", shape.leaves))?;
+        ensure(used == shape.used, || format!("{} slots in use, and {used} counted", shape.used))?;
+        Ok(shape)
+    }
+
+    /// All nodes, each of which is in one of its buckets, and there only once.
+    fn gather(&mut self, shape: &mut Shape) -> Result<Nodes, String> {
+        let (size, seeds) = (self.table.size(), self.table.seeds);
+        let mut nodes = Nodes::new();
+        let mut wrong = None;
+        self.each_node(|bucket, head, node| {
+            let pair = Pair::of(places_of(head, bucket, &seeds), size);
+            let home = if head & SECONDARY == 0 { pair.primary } else { pair.secondary };
+            let by_name = Name::of(node.key(), node.level, &seeds).pair(size);
+            if home != bucket || by_name != pair {
+                wrong = Some(format!("{node:x?} is in bucket {bucket}, and belongs to {by_name:?}"));
+            }
+            // What is beyond the name does not tell nodes apart.
+            let cut = 64 - 8 * node.level.min(8);
+            let key = if node.level > 8 { node.key() } else { Key { bits: node.bits >> cut << cut, len: 0 } };
+            if nodes.insert((node.level, key), node).is_some() {
+                wrong = Some(format!("two nodes of the name of {node:x?}"));
+            }
+            shape.used += node.slots();
+            shape.secondary += usize::from(head & SECONDARY != 0);
+            shape.by_level[node.level as usize] += 1;
+            match (node.body, node.slots()) {
+                (Body::Leaf { .. }, _) => shape.leaves += 1,
+                (_, 1) => shape.small += 1,
+                (_, 2) => shape.medium += 1,
+                _ => shape.large += 1,
+            }
+        });
+        shape.slots = super::image::SLOTS * size.buckets() as usize;
+        wrong.map_or(Ok(nodes), Err)
+    }
+
+    /// Verifies the children of an inner node.
+    fn check_children(&self, nodes: &Nodes, node: &Node, depth: u32) -> Result<(), String> {
+        let Body::Inner { children, .. } = node.body else { return Ok(()) };
+        let mut least = None;
+        for symbol in children.iter() {
+            let key = if depth < 8 {
+                let cut = 56 - 8 * depth;
+                Key { bits: (node.bits >> cut & !0xff | u64::from(symbol)) << cut, len: 0 }
+            } else {
+                Key { bits: node.bits, len: symbol }
+            };
+            let child = nodes.get(&(depth + 1, key));
+            let child = child.ok_or_else(|| format!("{node:x?} lacks its child {symbol:#x}"))?;
+            least = least.or(Some(child.bits));
+        }
+        ensure(least == Some(node.bits), || format!("{node:x?} has another least key than {least:x?}"))
+    }
+}
+
+fn ensure(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(wrong()) }
+}

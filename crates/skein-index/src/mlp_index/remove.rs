@@ -1,0 +1,93 @@
+//! Removal: a leaf goes, and what it leaves behind is put together again.
+//!
+//! ```text
+//!   its parent has more than two children    it loses one; the least key is that of its first child from now on
+//!   it has two                               the other child takes its place, and its name
+//!   there is no parent                       no key begins with these three symbols any more
+//! ```
+//!
+//! So an inner node always has two children at least, and a trie looks the same whatever was in it before. The paper leaves removal out.
+
+use skein_sync::reclaim::Guard;
+use skein_sync::spin::Backoff;
+
+use super::MlpIndex;
+use super::change::{Change, Obstacle};
+use super::key::Key;
+use super::node::{Body, Node};
+use super::search::{Path, Seen};
+use super::top::start_of;
+use crate::slot::{Slot, retire_value};
+
+impl<S: Slot, const V: usize> MlpIndex<S, V> {
+    /// Removes a key; if a word is given, only if the key has it.
+    pub(super) fn take_out<'g, G: Guard>(
+        &'g self,
+        key: Key,
+        only: Option<u64>,
+        guard: &'g G,
+    ) -> Option<S::Ref<'g>> {
+        let mut backoff = Backoff::new();
+        let word = loop {
+            match self.try_take_out(key, only) {
+                Ok(removed) => break removed?,
+                // Without room for what a removal moves, the table has to grow first.
+                Err(Obstacle::Crowded) if self.grow().is_ok() => {}
+                Err(_) => backoff.wait(),
+            }
+        };
+        // SAFETY: the word is out of the index, which owned it; it is retired under this guard.
+        let before = unsafe {
+            retire_value::<S>(word, guard);
+            S::borrow(word)
+        };
+        self.shrink();
+        Some(before)
+    }
+
+    fn try_take_out(&self, key: Key, only: Option<u64>) -> Result<Option<u64>, Obstacle> {
+        let path = self.descend(key)?;
+        let Some(leaf) = &path.stop else { return Ok(None) };
+        let Body::Leaf { value, .. } = leaf.what.body else { return Ok(None) };
+        if leaf.what.key() != key || only.is_some_and(|only| only != value) {
+            return Ok(None);
+        }
+        let mut plan = Change::new(&self.table);
+        self.plan_removal(&mut plan, key, &path, leaf)?;
+        plan.lock()?;
+        plan.apply_with(|| {
+            if path.above.is_empty() {
+                self.top.clear(start_of(key.bits));
+            }
+        });
+        self.base.len.add(key.bits as usize, -1);
+        Ok(Some(value))
+    }
+
+    fn plan_removal(
+        &self,
+        plan: &mut Change<'_, V>,
+        key: Key,
+        path: &Path,
+        leaf: &Seen,
+    ) -> Result<(), Obstacle> {
+        let Some((parent, above)) = path.above.split_last() else { return plan.remove(leaf) };
+        let Body::Inner { depth, mut children } = parent.what.body else { return Err(Obstacle::Changed) };
+        children.remove(key.symbol(depth));
+        let first = self.child(&parent.what, children.first().ok_or(Obstacle::Changed)?)?;
+        let least = if parent.what.bits == key.bits { first.what.bits } else { parent.what.bits };
+        if least != parent.what.bits {
+            plan.take_seen(&first)?;
+            for above in above.iter().rev().take_while(|above| above.what.bits == key.bits) {
+                plan.set_least(above, least)?;
+            }
+        }
+        plan.remove(leaf)?;
+        if children.len() > 1 {
+            let body = Body::Inner { depth, children };
+            return plan.replace(parent, &Node { bits: least, body, ..parent.what });
+        }
+        plan.remove(&first)?;
+        plan.replace(parent, &Node { level: parent.what.level, ..first.what })
+    }
+}

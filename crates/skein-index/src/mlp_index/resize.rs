@@ -1,0 +1,159 @@
+//! Growing and shrinking, a few buckets at a time.
+//!
+//! A bucket is split by its nodes alone: each says its name, with what the bucket says (`name.rs`), and so its place in a larger table. A step locks two
+//! buckets and moves four nodes at most. Steps are taken by writers that found no room in either bucket of a new node while the table is loaded to
+//! its aim, or no way to make room; and by removals that leave the table far from its aim. So no operation waits for a whole
+//! table to be moved. Source: linear hashing (Litwin, VLDB 1980); the paper's table has one size.
+
+use skein_sync::mutex::MutexGuard;
+use skein_sync::spin::Backoff;
+
+use super::MlpIndex;
+use super::change::{Change, Obstacle};
+use super::image::SLOTS;
+use super::levels::Levels;
+use super::node::level_in;
+use super::table::{LEAST, MOST, Table};
+use super::variant::{CROWDED, has};
+use crate::index::Refused;
+use crate::linear::{Size, split_from};
+use crate::slot::Slot;
+
+/// Buckets that are added or taken away at a time.
+const STEPS: u32 = if cfg!(skein_loom) { 1 } else { 8 };
+/// The share of slots in use, in hundredths, above which the table grows; the paper has 90 for a table that is filled once. Before a table that grows by
+/// single buckets has doubled, those that were not split yet have twice the nodes to bear that the others have.
+const FULL: usize = 76;
+/// The share below which it shrinks.
+const EMPTY: usize = 45;
+/// Tries to make room for a merge before it is put off.
+const TRIES: usize = 4;
+
+/// What the holder of the right to change the size knows.
+#[derive(Debug, Default)]
+pub(super) struct Sizing(Levels);
+
+impl Sizing {
+    /// The levels that matter.
+    pub(super) fn levels(&self) -> u32 {
+        self.0.that_matter()
+    }
+}
+
+impl<const V: usize> Table<V> {
+    /// The right to change the size, unless another thread has it.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Sizing>> {
+        match self.sizing.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+impl<S: Slot, const V: usize> MlpIndex<S, V> {
+    /// Whether so many hundredths of the slots are in use, or more.
+    fn has_load(&self, share: usize) -> bool {
+        100 * self.table.used.sum() >= share * self.table.size().buckets() as usize * SLOTS
+    }
+
+    /// How many times a node has gone to another bucket so far: to make room for another, or because the table grew or shrank. Exact while nobody
+    /// writes.
+    pub fn moved(&self) -> usize {
+        self.table.moved.sum()
+    }
+
+    /// Adds some buckets if the table is loaded, unless another thread is at it.
+    pub(super) fn grow_if_loaded(&self) {
+        if self.has_load(FULL)
+            && let Some(mut sizing) = self.table.try_lock()
+        {
+            // At its greatest size the table just gets fuller, until a write finds no place.
+            let _ = self.add_some(&mut sizing);
+        }
+    }
+
+    /// Adds some buckets, or lets another thread do so.
+    pub(super) fn grow(&self) -> Result<(), Refused> {
+        let Some(mut sizing) = self.table.try_lock() else {
+            Backoff::new().wait();
+            return Ok(());
+        };
+        // A table that is mostly empty and still has no place is no better when it is larger.
+        let hopeless =
+            !has(V, CROWDED) && self.table.size().buckets() > 64 * LEAST && !self.has_load(EMPTY / 4);
+        if hopeless { Err(self.full()) } else { self.add_some(&mut sizing) }
+    }
+
+    fn add_some(&self, sizing: &mut Sizing) -> Result<(), Refused> {
+        let size = self.table.size().buckets();
+        if size == MOST {
+            return Err(self.full());
+        }
+        let wanted = (size + STEPS).min(MOST);
+        self.table.ready(wanted);
+        for new in size..wanted {
+            self.table.prefetch_bucket(split_from(new));
+            self.table.prefetch_bucket(new);
+        }
+        for new in size..wanted {
+            let mut backoff = Backoff::new();
+            while self.split(new, sizing).is_err() {
+                backoff.wait();
+            }
+        }
+        // Relaxed: advice, that orders nothing.
+        self.table.levels.store(sizing.levels(), skein_sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Splits a bucket into itself and the one after the last.
+    fn split(&self, size: u32, sizing: &mut Sizing) -> Result<(), Obstacle> {
+        let mut change = Change::new(&self.table);
+        let (old, new) = (change.take(split_from(size))?, change.take(size)?);
+        let image = *change.image(old);
+        change.split(old, new, Size::of(size + 1));
+        change.lock_buckets()?;
+        change.apply_with(|| self.table.set_size(size + 1));
+        image.heads().for_each(|(_, head)| sizing.0.meet(level_in(head)));
+        Ok(())
+    }
+
+    /// Takes away some buckets if few are needed, unless another thread is at it.
+    pub(super) fn shrink(&self) {
+        if self.table.size().buckets() == LEAST || self.has_load(EMPTY) {
+            return;
+        }
+        let Some(_sizing) = self.table.try_lock() else { return };
+        // A table that crowded keys have made large is empty again together with the index.
+        let steps = STEPS.max(self.table.size().buckets() / (self.base.len.sum() as u32 + 1));
+        for _ in 0..steps {
+            let size = self.table.size().buckets();
+            if size == LEAST || self.has_load(EMPTY) || !self.merge_last(size - 1) {
+                break;
+            }
+        }
+        self.table.ready(self.table.size().buckets());
+    }
+
+    /// Merges the last bucket into the one it was split from; false if there is no room for its nodes.
+    fn merge_last(&self, last: u32) -> bool {
+        for _ in 0..TRIES {
+            match self.merge(last, split_from(last)) {
+                Ok(()) => return true,
+                Err(Obstacle::Changed) => Backoff::new().wait(),
+                Err(Obstacle::Crowded) => return false,
+            }
+        }
+        false
+    }
+
+    fn merge(&self, last: u32, into: u32) -> Result<(), Obstacle> {
+        let mut change = Change::for_size(&self.table, Size::of(last));
+        let (old, new) = (change.take(last)?, change.take(into)?);
+        change.move_all(old, new)?;
+        change.lock_buckets()?;
+        change.apply_with(|| self.table.set_size(last));
+        Ok(())
+    }
+}

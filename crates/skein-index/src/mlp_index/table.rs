@@ -1,0 +1,190 @@
+//! The table: buckets of four slots, their versions, and how a node is found.
+//!
+//! # Invariants
+//! 1. The size goes from [`LEAST`] to [`MOST`], one up or one down at a time, by the holder of `resizing`, while the two buckets that trade nodes are
+//!    locked.
+//! 2. Buckets from the size on have no nodes. Their memory may have gone back to the system, and then is all zero, which is the same to who comes
+//!    too late: a node that is not found is never evidence of anything (`search.rs`).
+
+use skein_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use skein_sync::mutex::Mutex;
+use skein_sync::reclaim::PROTECT;
+
+use super::image::{Image, SLOTS, WORDS};
+use super::name::{HEADER_BITS, Name, Pair, SECONDARY, Seeds};
+use super::node::Node;
+use super::resize::Sizing;
+use super::variant::{CROWDED, WITHOUT_HUGE_PAGES, has};
+use super::versions::Versions;
+use crate::counter::Counter;
+use crate::linear::Size;
+use crate::memory::{Arena, GrowingWords, prefetch_read};
+
+/// The least number of buckets: they say eleven bits of each name.
+pub(super) const LEAST: u32 = 1 << HEADER_BITS;
+/// The greatest number of buckets, 16 GiB of them; few where memory is not taken as it is needed.
+pub(super) const MOST: u32 = if cfg!(miri) { 4 * LEAST } else { 1 << 28 };
+
+/// The words of a bucket.
+pub(super) type Line = [AtomicU64; WORDS];
+
+/// What is known of a node that was found, its bucket, and the bucket's version.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<T> {
+    pub(super) bucket: u32,
+    pub(super) version: u64,
+    pub(super) what: T,
+}
+
+/// The buckets.
+#[derive(Debug)]
+pub(super) struct Table<const V: usize> {
+    size: AtomicU64,
+    buckets: GrowingWords,
+    pub(super) versions: Versions,
+    pub(super) seeds: Seeds,
+    pub(super) sizing: Mutex<Sizing>,
+    /// Which levels most nodes are of, a bit for each: those that a search asks for at once (`levels.rs`).
+    pub(super) levels: AtomicU32,
+    /// How many slots are in use.
+    pub(super) used: Counter,
+    /// How many times a node went to another bucket.
+    pub(super) moved: Counter,
+}
+
+impl<const V: usize> Table<V> {
+    pub(super) fn new(arena: &Arena) -> Self {
+        let buckets = GrowingWords::new(arena, MOST as usize * WORDS, !has(V, WITHOUT_HUGE_PAGES));
+        buckets.resize(LEAST as usize * WORDS);
+        let sizing = Sizing::default();
+        Self {
+            size: AtomicU64::new(LEAST.into()),
+            buckets,
+            versions: Versions::new(arena),
+            seeds: Seeds::random(has(V, CROWDED)),
+            levels: AtomicU32::new(sizing.levels()),
+            sizing: Mutex::new(sizing),
+            used: Counter::new(),
+            moved: Counter::new(),
+        }
+    }
+
+    /// The size, made ready for many places.
+    #[inline(always)]
+    pub(super) fn size(&self) -> Size {
+        // Acquire: pairs with the Release in `set_size`; so many buckets are ready.
+        Size::of(self.size.load(Ordering::Acquire) as u32)
+    }
+
+    /// Sets the size; see invariant 1.
+    pub(super) fn set_size(&self, size: u32) {
+        // Release: pairs with the Acquire in `size`.
+        self.size.store(size.into(), Ordering::Release);
+    }
+
+    /// Makes buckets ready, so many in all, or gives back the memory of those beyond.
+    pub(super) fn ready(&self, buckets: u32) {
+        self.buckets.resize(buckets as usize * WORDS);
+    }
+
+    /// A bucket, which was in use once.
+    #[inline(always)]
+    pub(super) fn line(&self, bucket: u32) -> &Line {
+        // SAFETY: numbers of buckets come from `Size::place`, for a size that the table had, or are the next one that was made ready.
+        unsafe { self.buckets.line(bucket as usize) }
+    }
+
+    /// Asks for a bucket.
+    #[inline(always)]
+    pub(super) fn prefetch_bucket(&self, bucket: u32) {
+        prefetch_read(self.buckets.line_address(bucket as usize));
+    }
+
+    /// Asks for the buckets of a name.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, pair: Pair) {
+        self.prefetch_bucket(pair.primary);
+        self.prefetch_bucket(pair.secondary);
+    }
+
+    /// What `take` makes of the node of a name, all as it was at one moment.
+    ///
+    /// That there is none, or none yet, or that it was just being moved, is all the same: none is no evidence.
+    #[inline(always)]
+    pub(super) fn find<T>(&self, name: &Name, pair: Pair, take: impl Fn(View<'_>) -> T) -> Option<Found<T>> {
+        let Pair { primary, secondary } = pair;
+        loop {
+            let versions = (self.versions.stable(primary), self.versions.stable(secondary));
+            let lines = (self.line(primary), self.line(secondary));
+            let hits = slots_of(lines.0, name.want, name.mask)
+                | slots_of(lines.1, name.want | SECONDARY, name.mask) << SLOTS;
+            if hits == 0 {
+                return None;
+            }
+            let slot = hits.trailing_zeros() as usize;
+            // A choice and no branch: which of both it is, nobody can guess.
+            let (bucket, line, version) =
+                if slot < SLOTS { (primary, lines.0, versions.0) } else { (secondary, lines.1, versions.1) };
+            let what = take(View { bucket, line, slot: slot % SLOTS });
+            if !self.versions.changed(bucket, version) {
+                return Some(Found { bucket, version, what });
+            }
+        }
+    }
+
+    /// A node of a name, with all that it has.
+    pub(super) fn node(&self, name: &Name, pair: Pair) -> Option<Found<Node>> {
+        self.find(name, pair, |view| {
+            Node::read(view.word(0), view.bucket, &self.seeds, |word| view.word(word))
+        })
+    }
+
+    /// All of a bucket at one moment, with its version.
+    pub(super) fn image(&self, bucket: u32) -> (Image, u64) {
+        loop {
+            let version = self.versions.stable(bucket);
+            let image = Image(std::array::from_fn(|word| load(self.line(bucket), word)));
+            if !self.versions.changed(bucket, version) {
+                return (image, version);
+            }
+        }
+    }
+
+    /// Writes a bucket, which is locked.
+    pub(super) fn write(&self, bucket: u32, image: &Image) {
+        for (word, &value) in self.line(bucket).iter().zip(&image.0) {
+            // Release: pairs with the Acquire in `load`: who sees this sees the lock.
+            word.store(value, Ordering::Release);
+        }
+    }
+}
+
+/// A word of a bucket.
+#[inline(always)]
+pub(super) fn load(line: &Line, word: usize) -> u64 {
+    // PROTECT, and so Acquire: pairs with the Release in `write`; what is seen of a change brings its lock along. A word may be a value that the
+    // guard is to protect.
+    line[word].load(PROTECT)
+}
+
+/// The slots of a bucket whose first words are as wanted, a bit for each.
+#[inline(always)]
+fn slots_of(line: &Line, want: u64, mask: u64) -> u32 {
+    (0..SLOTS).fold(0, |slots, slot| slots | u32::from(load(line, 2 * slot) & mask == want) << slot)
+}
+
+/// A node in its bucket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'t> {
+    pub(super) bucket: u32,
+    line: &'t Line,
+    slot: usize,
+}
+
+impl View<'_> {
+    /// A word of the node, the first one being 0. Any number will do: the node may be changing, and then what is read of it counts for nothing.
+    #[inline(always)]
+    pub(super) fn word(&self, word: usize) -> u64 {
+        load(self.line, (2 * self.slot + word) % WORDS)
+    }
+}

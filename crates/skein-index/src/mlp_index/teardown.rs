@@ -1,0 +1,32 @@
+//! Dropping the index.
+
+use super::MlpIndex;
+use super::node::{Body, Node};
+use crate::slot::Slot;
+
+impl<S: Slot, const V: usize> MlpIndex<S, V> {
+    /// Shows `each` all nodes, with their bucket. Nobody else uses the index.
+    pub(super) fn each_node(&mut self, mut each: impl FnMut(u32, u64, Node)) {
+        for bucket in 0..self.table.size().buckets() {
+            let (image, _) = self.table.image(bucket);
+            for (slot, head) in image.heads() {
+                let words = image.words(slot);
+                each(bucket, head, Node::read(head, bucket, &self.table.seeds, |word| words[word]));
+            }
+        }
+    }
+}
+
+impl<S: Slot, const V: usize> Drop for MlpIndex<S, V> {
+    fn drop(&mut self) {
+        if self.base.goes_at_once::<S>() {
+            return;
+        }
+        self.each_node(|_, _, node| {
+            if let Body::Leaf { value, .. } = node.body {
+                // SAFETY: the index is borrowed mutably and owns the word, which is looked at no more.
+                drop(unsafe { S::from_word(value) });
+            }
+        });
+    }
+}

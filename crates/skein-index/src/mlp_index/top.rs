@@ -1,0 +1,220 @@
+//! The top of the trie: which names of three symbols there are, in a flat bitmap.
+//!
+//! ```text
+//!   1 word       a bit for each of 64 words that is not 0
+//!   2^6 words    a bit for each of 64 words ...
+//!   2^12 words   a bit for each of 64 words ...
+//!   2^18 words   a bit for each of 2^24 names: 2 MiB
+//! ```
+//!
+//! All keys begin with three symbols, so the first two levels of the trie need no nodes (section 4.3, flat bitmap); the words above are ours, they
+//! find the next name in four reads, however far it is.
+//!
+//! # Invariants
+//! 1. A name's bit is changed only by who holds the locks of the name's buckets, together with the node (`change.rs`). So a bit that is not set says
+//!    that no key begins so.
+//! 2. A bit for a word is set before the write that made the word more than 0 is done, and cleared only while the word is 0; both under
+//!    `summing`. So who looks for a key that was there before it began finds the way to it, or a word that is 0 for want of it.
+
+use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::mutex::{Mutex, lock};
+
+use crate::memory::{Arena, Words, prefetch_read};
+
+const BITS: u32 = 24;
+/// Names of three symbols.
+const NAMES: u32 = 1 << BITS;
+/// The layers, from the bits of names upward.
+const LAYERS: usize = 4;
+
+/// The first three symbols of a key.
+pub(super) type Start = u32;
+
+/// The three symbols that a key begins with.
+#[inline(always)]
+pub(super) fn start_of(bits: u64) -> Start {
+    (bits >> (64 - BITS)) as u32
+}
+
+/// The least key that begins so.
+#[inline(always)]
+pub(super) fn bits_from(start: Start) -> u64 {
+    u64::from(start) << (64 - BITS)
+}
+
+/// The bitmap.
+#[derive(Debug)]
+pub(super) struct Top {
+    layers: [Words; LAYERS],
+    summing: Mutex<()>,
+}
+
+impl Top {
+    pub(super) fn new(arena: &Arena, huge: bool) -> Self {
+        let words = |layer: u32| Words::new(arena, (NAMES >> (6 * (layer + 1))) as usize, huge);
+        Self { layers: [words(0), words(1), words(2), words(3)], summing: Mutex::new(()) }
+    }
+
+    #[inline(always)]
+    fn word(&self, layer: usize, bit: u32) -> &AtomicU64 {
+        &self.layers[layer][(bit / 64) as usize]
+    }
+
+    /// Asks for the word of a name.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, start: Start) {
+        prefetch_read(self.word(0, start));
+    }
+
+    /// Whether there are keys that begin so.
+    #[inline(always)]
+    pub(super) fn has(&self, start: Start) -> bool {
+        // Acquire: pairs with the Release in `set` and `clear`.
+        self.word(0, start).load(Ordering::Acquire) >> (start % 64) & 1 != 0
+    }
+
+    /// Notes that there are keys that begin so; see invariant 1.
+    pub(super) fn set(&self, start: Start) {
+        // Release: pairs with the Acquire in `has`, `beyond_in_word` and `sum_up`.
+        self.word(0, start).fetch_or(1 << (start % 64), Ordering::Release);
+        // The word may have had other bits, and who set them not be done with those above.
+        if !self.is_reachable(start) {
+            self.sum_up(start);
+        }
+    }
+
+    /// Whether the bits above a name's are set.
+    fn is_reachable(&self, start: Start) -> bool {
+        (1..LAYERS).zip([64, 64 * 64, 64 * 64 * 64]).all(|(layer, names)| {
+            let bit = start / names;
+            // Relaxed: what is set stays so while the name's own bit is; and who is to see it reads it itself.
+            self.word(layer, bit).load(Ordering::Relaxed) >> (bit % 64) & 1 != 0
+        })
+    }
+
+    /// Notes that there are none any more; see invariant 1.
+    pub(super) fn clear(&self, start: Start) {
+        let bit = !(1 << (start % 64));
+        // Release: as in `set`.
+        if self.word(0, start).fetch_and(bit, Ordering::Release) & bit == 0 {
+            self.sum_up(start);
+        }
+    }
+
+    /// Brings the words above a name's to what they are to be; see invariant 2.
+    #[cold]
+    #[inline(never)]
+    fn sum_up(&self, start: Start) {
+        let _summing = lock(&self.summing);
+        let mut bit = start;
+        for layer in 1..LAYERS {
+            // Acquire: pairs with the Release in `set` and `clear`; the last to come here sees what all others did.
+            let below = self.word(layer - 1, bit).load(Ordering::Acquire);
+            bit /= 64;
+            let (word, mask) = (self.word(layer, bit), 1 << (bit % 64));
+            // Release: pairs with the Acquire in `beyond`. Nobody else changes these words.
+            match below {
+                0 => word.fetch_and(!mask, Ordering::Release),
+                _ => word.fetch_or(mask, Ordering::Release),
+            };
+        }
+    }
+
+    /// The next name after one, or the last one before it.
+    pub(super) fn beyond(&self, start: Start, forward: bool) -> Option<Start> {
+        'again: loop {
+            let mut bit = start;
+            for layer in 0..LAYERS {
+                if let Some(found) = self.beyond_in_word(layer, bit, forward) {
+                    match self.descend(layer, found, forward) {
+                        Some(name) => return Some(name),
+                        // A word went to 0 on the way down, and the bit above it will soon be gone, or the word have a bit again.
+                        None => {
+                            std::hint::spin_loop();
+                            continue 'again;
+                        }
+                    }
+                }
+                bit /= 64;
+            }
+            return None;
+        }
+    }
+
+    /// The bits of a word beyond one of them.
+    #[inline(always)]
+    fn beyond_in_word(&self, layer: usize, bit: u32, forward: bool) -> Option<u32> {
+        // Acquire: pairs with the Release in `set`, `clear` and `sum_up`.
+        let word = self.word(layer, bit).load(Ordering::Acquire);
+        let mask = if forward { (!1) << (bit % 64) } else { !(u64::MAX << (bit % 64)) };
+        outermost(word & mask, forward).map(|found| bit / 64 * 64 + found)
+    }
+
+    /// The first name, or the last one, below a bit of a layer.
+    fn descend(&self, layer: usize, mut bit: u32, forward: bool) -> Option<Start> {
+        for layer in (0..layer).rev() {
+            // Acquire: as in `beyond_in_word`.
+            let word = self.word(layer, 64 * bit).load(Ordering::Acquire);
+            bit = 64 * bit + outermost(word, forward)?;
+        }
+        Some(bit)
+    }
+
+    /// How many names there are; nobody else uses the index. For the checker.
+    pub(super) fn count(&mut self) -> usize {
+        // Relaxed: alone.
+        self.layers[0].iter().map(|word| word.load(Ordering::Relaxed).count_ones() as usize).sum()
+    }
+
+    /// Whether the bits above say what is below. For the checker.
+    pub(super) fn is_summed_up(&mut self) -> bool {
+        (1..LAYERS).all(|layer| {
+            self.layers[layer - 1].iter().zip(0_u32..).all(|(below, bit)| {
+                // Relaxed: alone.
+                let is_set = self.word(layer, bit).load(Ordering::Relaxed) >> (bit % 64) & 1 != 0;
+                is_set == (below.load(Ordering::Relaxed) != 0)
+            })
+        })
+    }
+}
+
+/// The first bit of a word, or the last one.
+#[inline(always)]
+fn outermost(word: u64, forward: bool) -> Option<u32> {
+    match word {
+        0 => None,
+        _ if forward => Some(word.trailing_zeros()),
+        _ => Some(word.ilog2()),
+    }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_next_name_and_the_one_before_are_found_however_far_they_are() {
+        let mut top = Top::new(&Arena::new(), false);
+        let mut model = BTreeSet::new();
+        let names = (0..200_u32).map(|number| number.wrapping_mul(0x9e37_79b1) >> 8);
+        let names: Vec<_> = names.chain([0, 1, 63, 64, 4095, 4096, 262_143, 262_144, NAMES - 1]).collect();
+        for (turn, &name) in names.iter().chain(&names).enumerate() {
+            if turn < names.len() {
+                top.set(name);
+                model.insert(name);
+            } else {
+                top.clear(name);
+                model.remove(&name);
+            }
+            assert!(top.is_summed_up());
+            for around in names.iter().flat_map(|&name| [name.saturating_sub(1), name]) {
+                assert_eq!(top.has(around), model.contains(&around));
+                assert_eq!(top.beyond(around, true), model.range(around + 1..).next().copied());
+                assert_eq!(top.beyond(around, false), model.range(..around).next_back().copied());
+            }
+        }
+        assert_eq!(top.count(), 0);
+    }
+}

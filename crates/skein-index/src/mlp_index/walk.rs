@@ -1,0 +1,204 @@
+//! Walks: from leaf to leaf, in order, either way.
+//!
+//! ```text
+//!   names of three symbols ─► inner nodes, each with the children still to come ─► leaf
+//! ```
+//!
+//! The children of a node, and the names after this one, are known before they are looked at; so a walk asks for some of them ahead, few at first and
+//! more the longer it goes on.
+//!
+//! # Why no key is missed
+//! What a node, or the flat bitmap, has said at one moment about which children there are is good for the whole walk: a key that was there all the time is
+//! below one of them. And a child, when it is read, has all keys below its name. That a child is not found says
+//! nothing (`search.rs`): then the walk is broken, and begins anew after the last key that it gave.
+
+use std::collections::VecDeque;
+
+use arrayvec::ArrayVec;
+
+use super::MlpIndex;
+use super::children::Children;
+use super::key::Key;
+use super::levels::deepest_first;
+use super::name::{LEVEL_MIN, Name};
+use super::node::{Body, Node};
+use super::search::{Seen, Unsure};
+use super::top::{Start, bits_from, start_of};
+use crate::slot::Slot;
+
+/// The most names or children that are asked for ahead.
+const AHEAD_MAX: usize = 8;
+
+/// An inner node on the way.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    node: Node,
+    /// The children to come, and those of them that were not asked for.
+    rest: Children,
+    unasked: Children,
+}
+
+/// A walk.
+#[derive(Debug)]
+pub(super) struct Walk {
+    forward: bool,
+    frames: ArrayVec<Frame, 6>,
+    /// A leaf that comes before all others.
+    first: Option<(Key, u64)>,
+    /// The names of three symbols that come next, and the last one that was looked for.
+    starts: VecDeque<Start>,
+    last_start: Option<Start>,
+    ahead: usize,
+}
+
+impl Walk {
+    pub(super) fn new() -> Self {
+        let (frames, starts) = (ArrayVec::new(), VecDeque::new());
+        Self { forward: true, frames, first: None, starts, last_start: None, ahead: 1 }
+    }
+
+    pub(super) fn is_forward(&self) -> bool {
+        self.forward
+    }
+
+    /// Makes it ready to go on from a key.
+    pub(super) fn seek<S: Slot, const V: usize>(
+        &mut self,
+        index: &MlpIndex<S, V>,
+        key: Key,
+        inclusive: bool,
+        forward: bool,
+    ) -> Result<(), Unsure> {
+        let ahead = 1;
+        *self = Self { forward, ahead, last_start: Some(start_of(key.bits)), ..Self::new() };
+        let path = index.descend(key)?;
+        for seen in &path.above {
+            self.enter_beyond(seen, key);
+        }
+        let Some(seen) = &path.stop else { return Ok(()) };
+        match seen.what.body {
+            Body::Leaf { value, .. } => {
+                let there = seen.what.key();
+                if there == key && inclusive || there != key && (there > key) == forward {
+                    self.first = Some((there, value));
+                }
+            }
+            Body::Inner { depth, .. } if key.shared_bytes(seen.what.bits) >= depth => {
+                self.enter_beyond(seen, key);
+            }
+            Body::Inner { children, .. } => {
+                if (seen.what.bits > key.bits) == forward {
+                    self.enter(index, &seen.what, children);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes up a node, which a key shares to its depth, for the children beyond the key's.
+    fn enter_beyond(&mut self, seen: &Seen, key: Key) {
+        if let Body::Inner { depth, children } = seen.what.body {
+            let symbol = key.symbol(depth);
+            let rest = if self.forward { children.above(symbol) } else { children.below(symbol) };
+            self.frames.push(Frame { node: seen.what, rest, unasked: rest });
+        }
+    }
+
+    /// Takes up a node, and asks for some of its children.
+    fn enter<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>, node: &Node, children: Children) {
+        let mut frame = Frame { node: *node, rest: children, unasked: children };
+        self.ask_for_the_least(index, node);
+        (0..self.ahead).for_each(|_| frame.ask(index, self.forward));
+        self.frames.push(frame);
+    }
+
+    /// Asks for the nodes further down, along the least key below a node, which is known.
+    fn ask_for_the_least<S: Slot, const V: usize>(&self, index: &MlpIndex<S, V>, node: &Node) {
+        let Body::Inner { depth, .. } = node.body else { return };
+        let further = index.levels() & u32::MAX << (depth + 2);
+        if self.forward && further != 0 {
+            let size = index.table.size();
+            for level in deepest_first(further) {
+                index.table.prefetch(Name::of(node.key(), level, &index.table.seeds).pair(size));
+            }
+        }
+    }
+
+    /// The next leaf, its key and its value's word; none at the end.
+    #[inline]
+    pub(super) fn next<S: Slot, const V: usize>(
+        &mut self,
+        index: &MlpIndex<S, V>,
+    ) -> Result<Option<(Key, u64)>, Unsure> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        loop {
+            let seen = match self.frames.last_mut() {
+                Some(frame) => match frame.take(self.forward) {
+                    Some(symbol) => {
+                        frame.ask(index, self.forward);
+                        index.child(&frame.node, symbol)?
+                    }
+                    None => {
+                        self.frames.pop();
+                        continue;
+                    }
+                },
+                None => match self.next_start(index) {
+                    Some(start) => index.at_start(start)?,
+                    None => return Ok(None),
+                },
+            };
+            match seen.what.body {
+                Body::Leaf { value, .. } => return Ok(Some((seen.what.key(), value))),
+                Body::Inner { children, .. } => self.enter(index, &seen.what, children),
+            }
+        }
+    }
+
+    /// The next name of three symbols; asks for those after it.
+    fn next_start<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>) -> Option<Start> {
+        while self.starts.len() < self.ahead {
+            let next = self.last_start.and_then(|last| index.top.beyond(last, self.forward));
+            self.last_start = next;
+            let Some(start) = next else { break };
+            index.table.prefetch(start_name(index, start).pair(index.table.size()));
+            self.starts.push_back(start);
+        }
+        self.ahead = (2 * self.ahead).min(AHEAD_MAX);
+        self.starts.pop_front()
+    }
+}
+
+impl Frame {
+    /// The next child.
+    fn take(&mut self, forward: bool) -> Option<u8> {
+        let symbol = if forward { self.rest.first() } else { self.rest.last() }?;
+        self.rest.remove(symbol);
+        Some(symbol)
+    }
+
+    /// Asks for another child.
+    fn ask<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>, forward: bool) {
+        let symbol = if forward { self.unasked.first() } else { self.unasked.last() };
+        if let Some(symbol) = symbol {
+            self.unasked.remove(symbol);
+            if let Some(name) = index.child_name(&self.node, symbol) {
+                index.table.prefetch(name.pair(index.table.size()));
+            }
+        }
+    }
+}
+
+fn start_name<S: Slot, const V: usize>(index: &MlpIndex<S, V>, start: Start) -> Name {
+    Name::of(Key { bits: bits_from(start), len: 0 }, LEVEL_MIN, &index.table.seeds)
+}
+
+impl<S: Slot, const V: usize> MlpIndex<S, V> {
+    /// The node of a name of three symbols.
+    fn at_start(&self, start: Start) -> Result<Seen, Unsure> {
+        let name = start_name(self, start);
+        self.table.node(&name, name.pair(self.table.size())).ok_or(Unsure)
+    }
+}
