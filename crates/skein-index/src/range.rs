@@ -38,12 +38,8 @@ where
     I: OrderedIndex<S>,
     G: Guard,
 {
-    Range {
-        front: Side::new(index.cursor(guard), bounds.start_bound()),
-        back: Side::new(index.cursor(guard), bounds.end_bound()),
-        done: false,
-        slots: PhantomData,
-    }
+    let copy = |bound: Bound<&[u8]>| bound.map(<[u8]>::to_vec);
+    Range::between(index, copy(bounds.start_bound()), copy(bounds.end_bound()), guard)
 }
 
 /// The keys that start with `prefix`, in order, from both ends.
@@ -72,48 +68,77 @@ pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(next)
 }
 
-/// The iterator of [`range`] and [`prefix`].
+/// The iterator of [`range`] and [`prefix`]; `B` is what its bounds are kept in.
 #[derive(Debug)]
-pub struct Range<'g, S, C> {
-    front: Side<C>,
-    back: Side<C>,
+pub struct Range<'g, S, C, B = Vec<u8>> {
+    front: Side<C, B>,
+    back: Side<C, B>,
     done: bool,
     slots: PhantomData<&'g S>,
 }
 
+impl<'g, S: Slot, C: Cursor<'g, S>, B: AsRef<[u8]>> Range<'g, S, C, B> {
+    /// The keys from `start` to `end`.
+    pub(crate) fn between<I, G>(index: &'g I, start: Bound<B>, end: Bound<B>, guard: &'g G) -> Self
+    where
+        I: OrderedIndex<S, Cursor<'g, G> = C>,
+        G: Guard,
+    {
+        let side = |edge| Side { edge, cursor: index.cursor(guard), started: false };
+        Self { front: side(start), back: side(end), done: false, slots: PhantomData }
+    }
+
+    /// The first item that has not been given, with what `key` makes of its key.
+    #[inline]
+    pub(crate) fn pull_front<K>(&mut self, key: impl FnOnce(&[u8]) -> K) -> Option<(K, S::Ref<'g>)> {
+        let item = if self.done { None } else { self.front.pull::<S, K, true>(&self.back, key) };
+        self.done = item.is_none();
+        item
+    }
+
+    /// The last item that has not been given, with what `key` makes of its key.
+    #[inline]
+    pub(crate) fn pull_back<K>(&mut self, key: impl FnOnce(&[u8]) -> K) -> Option<(K, S::Ref<'g>)> {
+        let item = if self.done { None } else { self.back.pull::<S, K, false>(&self.front, key) };
+        self.done = item.is_none();
+        item
+    }
+}
+
 /// One end of a range, and how far the iterator has come from there.
 #[derive(Debug)]
-struct Side<C> {
-    edge: Bound<Vec<u8>>,
+struct Side<C, B> {
+    edge: Bound<B>,
     /// On the key that was returned last, if one was.
     cursor: C,
     started: bool,
 }
 
-impl<C> Side<C> {
-    fn new(cursor: C, edge: Bound<&[u8]>) -> Self {
-        Self { edge: edge.map(<[u8]>::to_vec), cursor, started: false }
-    }
-
+impl<C, B: AsRef<[u8]>> Side<C, B> {
     fn edge(&self) -> Bound<&[u8]> {
-        self.edge.as_ref().map(Vec::as_slice)
+        self.edge.as_ref().map(B::as_ref)
     }
 
     /// The next item from this side, unless that lies past `other`.
-    fn pull<'g, S: Slot, const FORWARD: bool>(&mut self, other: &Self) -> Option<(Vec<u8>, S::Ref<'g>)>
+    #[inline]
+    fn pull<'g, S: Slot, K, const FORWARD: bool>(
+        &mut self,
+        other: &Self,
+        make: impl FnOnce(&[u8]) -> K,
+    ) -> Option<(K, S::Ref<'g>)>
     where
         C: Cursor<'g, S>,
     {
         let found = if self.started {
             Way::<FORWARD>::step(&mut self.cursor)
         } else {
-            Way::<FORWARD>::begin(&mut self.cursor, self.edge.as_ref().map(Vec::as_slice))
+            Way::<FORWARD>::begin(&mut self.cursor, self.edge.as_ref().map(B::as_ref))
         };
         self.started = true;
         // What the other side has returned is within its edge.
         let far = if other.started { Bound::Excluded(other.cursor.key()?) } else { other.edge() };
         let key = self.cursor.key().filter(|key| found && Way::<FORWARD>::takes(key, far))?;
-        Some((key.to_vec(), self.cursor.value()?))
+        Some((make(key), self.cursor.value()?))
     }
 }
 
@@ -121,16 +146,12 @@ impl<'g, S: Slot, C: Cursor<'g, S>> Iterator for Range<'g, S, C> {
     type Item = (Vec<u8>, S::Ref<'g>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let item = if self.done { None } else { self.front.pull::<S, true>(&self.back) };
-        self.done = item.is_none();
-        item
+        self.pull_front(<[u8]>::to_vec)
     }
 }
 
 impl<'g, S: Slot, C: Cursor<'g, S>> DoubleEndedIterator for Range<'g, S, C> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let item = if self.done { None } else { self.back.pull::<S, false>(&self.front) };
-        self.done = item.is_none();
-        item
+        self.pull_back(<[u8]>::to_vec)
     }
 }

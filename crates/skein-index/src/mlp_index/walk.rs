@@ -12,8 +12,6 @@
 //! below one of them. And a child, when it is read, has all keys below its name. That a child is not found says
 //! nothing (`search.rs`): then the walk is broken, and begins anew after the last key that it gave.
 
-use std::collections::VecDeque;
-
 use arrayvec::ArrayVec;
 
 use super::MlpIndex;
@@ -46,14 +44,14 @@ pub(super) struct Walk {
     /// A leaf that comes before all others.
     first: Option<(Key, u64)>,
     /// The names of three symbols that come next, and the last one that was looked for.
-    starts: VecDeque<Start>,
+    starts: ArrayVec<Start, AHEAD_MAX>,
     last_start: Option<Start>,
     ahead: usize,
 }
 
 impl Walk {
     pub(super) fn new() -> Self {
-        let (frames, starts) = (ArrayVec::new(), VecDeque::new());
+        let (frames, starts) = (ArrayVec::new(), ArrayVec::new());
         Self { forward: true, frames, first: None, starts, last_start: None, ahead: 1 }
     }
 
@@ -164,10 +162,10 @@ impl Walk {
             self.last_start = next;
             let Some(start) = next else { break };
             index.table.prefetch(start_name(index, start).pair(index.table.size()));
-            self.starts.push_back(start);
+            self.starts.push(start);
         }
         self.ahead = (2 * self.ahead).min(AHEAD_MAX);
-        self.starts.pop_front()
+        self.starts.pop_at(0)
     }
 }
 
