@@ -23,7 +23,7 @@ pub mod wormhole;
 pub use cuckoo_trie::CuckooTrie;
 pub use index::{Change, Computed, Cursor, MemoryUsage, OrderedIndex, Refused};
 pub use masstree::Masstree;
-pub use mlp_index::MlpIndex;
+pub use mlp_index::{MlpError, MlpIndex, MlpKey, MlpMap, MlpRange, ShortBytes};
 pub use range::{prefix, range, successor};
 pub use skein_sync::reclaim::{Collector, Guard, LocalGuard, OwnedGuard};
 pub use skip_list::SkipList;

@@ -48,6 +48,7 @@ mod teardown;
 #[cfg(all(test, not(skein_loom)))]
 mod tests;
 mod top;
+mod typed;
 pub mod variant;
 mod versions;
 mod walk;
@@ -65,6 +66,7 @@ use key::Key;
 pub use key::MAX_LEN;
 use table::Table;
 use top::Top;
+pub use typed::{MlpError, MlpKey, MlpMap, MlpRange, ShortBytes};
 use variant::{WITHOUT_HUGE_PAGES, has};
 
 use crate::engine::{Base, Engine};

@@ -1,0 +1,35 @@
+//! Maps whose values count.
+
+use skein_sync::reclaim::Guard;
+
+use super::{MlpError, MlpKey, MlpMap};
+use crate::index::Change;
+use crate::slot::Inline;
+
+macro_rules! increments {
+    ($($t:ty),*) => {$(
+        impl<K: MlpKey> MlpMap<K, Inline<$t>> {
+            /// Adds `by` to the value of `key`, which counts as 0 if it is absent; returns the sum. It wraps around at the ends of the
+            /// value's type, as atomic integers do.
+            ///
+            /// # Errors
+            /// [`MlpError`], and then nothing was changed.
+            ///
+            /// ```
+            /// use skein_index::{Inline, MlpMap};
+            ///
+            #[doc = concat!("let counts = MlpMap::<u64, Inline<", stringify!($t), ">>::new();")]
+            /// let guard = counts.collector().enter();
+            /// assert_eq!(counts.increment(80, 1, &guard)?, 1);
+            /// assert_eq!(counts.increment(80, 5, &guard)?, 6);
+            /// # Ok::<(), skein_index::MlpError>(())
+            /// ```
+            #[inline]
+            pub fn increment<G: Guard>(&self, key: K, by: $t, guard: &G) -> Result<$t, MlpError> {
+                let sum = |value: Option<$t>| value.unwrap_or(0).wrapping_add(by);
+                Ok(sum(self.compute(key, |value| Change::Put(Inline(sum(value))), guard)?.before))
+            }
+        }
+    )*};
+}
+increments!(u64, i64);

@@ -1,0 +1,297 @@
+//! A typed façade of [`MlpIndex`]: keys are integers, floats, pairs or short byte strings, and come back as such.
+//!
+//! ```text
+//!   MlpMap<K, S>      K ─► code ─► MlpIndex        the index sees byte strings only
+//!     MlpKey          key ◄─► code, in the same order                                  key.rs
+//!     ShortBytes      a code: up to eight bytes by value; also a key of its own        short_bytes.rs
+//!     order.rs        nearest keys and ranges: the queries that ask for an order
+//!     increment.rs    values that count
+//! ```
+//!
+//! # Invariants
+//! 1. Codes are in the order of their keys, and a key comes back from its code as it was: the law of [`MlpKey`].
+//! 2. A map's index holds codes of its key type and no others: nobody else can reach it.
+//! 3. No operation allocates for keys: codes lie on the stack, cursors own no heap memory (`tests/allocations.rs`).
+//!
+//! # Keys that have no code
+//! A float that is not a number has no place in the order. What asks for the equal key says that it is not there, as it says of keys that are too
+//! long for an index; what asks for an order, or writes, is refused by [`MlpError`].
+
+mod increment;
+mod key;
+mod order;
+mod short_bytes;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use skein_sync::reclaim::{Collector, Guard, check_guard};
+
+pub use key::{MlpError, MlpKey};
+pub use order::MlpRange;
+pub use short_bytes::ShortBytes;
+
+use super::MlpIndex;
+use crate::index::{Change, Computed, MemoryUsage, OrderedIndex};
+use crate::slot::Slot;
+
+/// An ordered map from keys of a type to slots, usable from many threads through `&self`.
+///
+/// Every method that takes a guard panics if the guard is not of the map's own [`collector`](Self::collector). Memory is as an [`MlpIndex`] says.
+///
+/// ```
+/// use skein_index::{Inline, MlpMap};
+///
+/// let temperatures = MlpMap::<f64, Inline<u64>>::new();
+/// let guard = temperatures.collector().enter();
+/// for (celsius, reading) in [(21.5, 1), (-40.0, 2), (0.0, 3)] {
+///     temperatures.insert(celsius, Inline(reading), &guard)?;
+/// }
+/// assert_eq!(temperatures.first(&guard), Some((-40.0, 2)));
+/// assert_eq!(temperatures.lower_bound(1.0, &guard)?, Some((21.5, 1)));
+/// assert!(temperatures.insert(f64::NAN, Inline(4), &guard).is_err());
+/// # Ok::<(), skein_index::MlpError>(())
+/// ```
+pub struct MlpMap<K, S: Slot> {
+    index: MlpIndex<S>,
+    /// Keys go in and come out; none is kept.
+    keys: PhantomData<fn(K) -> K>,
+}
+
+impl<K: MlpKey, S: Slot> MlpMap<K, S> {
+    /// An empty map with a collector of its own.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    /// assert!(MlpMap::<u64, Inline<u64>>::new().is_empty());
+    /// ```
+    pub fn new() -> Self {
+        Self::with_collector(Arc::new(Collector::new()))
+    }
+
+    /// An empty map that shares a collector, and so guards, with others.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use skein_index::{Collector, Inline, MlpMap};
+    ///
+    /// let collector = Arc::new(Collector::new());
+    /// let names = MlpMap::<u32, Inline<u64>>::with_collector(Arc::clone(&collector));
+    /// let ages = MlpMap::<u32, Inline<u8>>::with_collector(Arc::clone(&collector));
+    /// let guard = collector.enter();
+    /// assert_eq!((names.get(1, &guard), ages.get(1, &guard)), (None, None));
+    /// ```
+    pub fn with_collector(collector: Arc<Collector>) -> Self {
+        Self { index: MlpIndex::with_collector(collector), keys: PhantomData }
+    }
+
+    /// This map, refusing writes once its memory is at `budget` bytes.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpError, MlpMap, Refused};
+    ///
+    /// let map = MlpMap::new().with_budget(1);
+    /// let refused = map.insert(1_u64, Inline(1_u64), &map.collector().enter());
+    /// assert!(matches!(refused, Err(MlpError::Refused(Refused::OverBudget { budget: 1, .. }))));
+    /// ```
+    #[must_use]
+    pub fn with_budget(self, budget: usize) -> Self {
+        Self { index: self.index.with_budget(budget), ..self }
+    }
+
+    /// The collector whose guards this map takes.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let map = MlpMap::<u64, Inline<u64>>::new();
+    /// let guard = map.collector().enter();
+    /// assert_eq!(map.get(1, &guard), None);
+    /// ```
+    pub fn collector(&self) -> &Collector {
+        OrderedIndex::<S>::collector(&self.index)
+    }
+
+    /// The value of `key`. Keys without a code are not there.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let map = MlpMap::new();
+    /// let guard = map.collector().enter();
+    /// map.insert(-1_i64, Inline(7_u64), &guard)?;
+    /// assert_eq!((map.get(-1, &guard), map.get(1, &guard)), (Some(7), None));
+    /// # Ok::<(), skein_index::MlpError>(())
+    /// ```
+    #[inline]
+    pub fn get<'g, G: Guard>(&'g self, key: K, guard: &'g G) -> Option<S::Ref<'g>> {
+        self.index.get(&key.encode().ok()?, guard)
+    }
+
+    /// Many lookups whose memory reads overlap. `found` is called once per key with the key's position in `keys`, in no particular order.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let map = MlpMap::new();
+    /// let guard = map.collector().enter();
+    /// map.insert((1_u32, 2_u32), Inline(12_u64), &guard)?;
+    /// let mut values = [None; 2];
+    /// map.get_many(&[(1, 2), (2, 1)], &guard, |at, value| values[at] = value);
+    /// assert_eq!(values, [Some(12), None]);
+    /// # Ok::<(), skein_index::MlpError>(())
+    /// ```
+    #[inline]
+    pub fn get_many<'g, G: Guard>(
+        &'g self,
+        keys: &[K],
+        guard: &'g G,
+        mut found: impl FnMut(usize, Option<S::Ref<'g>>),
+    ) {
+        check_guard(self.collector(), guard);
+        let code = |key: &K| key.encode().ok().map(Into::into);
+        // SAFETY: the words were in the index, and are retired, if at all, under this guard or a later one.
+        self.index
+            .lookup_many_by(keys, code, |at, word| found(at, word.map(|word| unsafe { S::borrow(word) })));
+    }
+
+    /// Sets `key` to `value`; returns the value that it replaced.
+    ///
+    /// # Errors
+    /// [`MlpError`], and then nothing was changed.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let map = MlpMap::new();
+    /// let guard = map.collector().enter();
+    /// assert_eq!(map.insert(5_u64, Inline(1_u64), &guard)?, None);
+    /// assert_eq!(map.insert(5, Inline(2), &guard)?, Some(1));
+    /// # Ok::<(), skein_index::MlpError>(())
+    /// ```
+    #[inline]
+    pub fn insert<'g, G: Guard>(
+        &'g self,
+        key: K,
+        value: S,
+        guard: &'g G,
+    ) -> Result<Option<S::Ref<'g>>, MlpError> {
+        Ok(self.index.insert(&key.encode()?, value, guard)?)
+    }
+
+    /// Sets `key` to `value` unless it is present; returns the value that stood in the way, if any.
+    ///
+    /// # Errors
+    /// [`MlpError`], and then nothing was changed.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let map = MlpMap::new();
+    /// let guard = map.collector().enter();
+    /// assert_eq!(map.insert_if_absent(5_u32, Inline(1_u64), &guard)?, None);
+    /// assert_eq!(map.insert_if_absent(5, Inline(2), &guard)?, Some(1));
+    /// assert_eq!(map.get(5, &guard), Some(1));
+    /// # Ok::<(), skein_index::MlpError>(())
+    /// ```
+    #[inline]
+    pub fn insert_if_absent<'g, G: Guard>(
+        &'g self,
+        key: K,
+        value: S,
+        guard: &'g G,
+    ) -> Result<Option<S::Ref<'g>>, MlpError> {
+        Ok(self.index.insert_if_absent(&key.encode()?, value, guard)?)
+    }
+
+    /// Removes `key`; returns the value it had.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let map = MlpMap::new();
+    /// let guard = map.collector().enter();
+    /// map.insert(2.5, Inline(1_u64), &guard)?;
+    /// assert_eq!((map.remove(2.5, &guard), map.remove(2.5, &guard)), (Some(1), None));
+    /// # Ok::<(), skein_index::MlpError>(())
+    /// ```
+    #[inline]
+    pub fn remove<'g, G: Guard>(&'g self, key: K, guard: &'g G) -> Option<S::Ref<'g>> {
+        self.index.remove(&key.encode().ok()?, guard)
+    }
+
+    /// Atomic read-modify-write: what `change` decides from the current value is done before any other write to the key. What
+    /// [`OrderedIndex::compute`] asks of the closure holds here.
+    ///
+    /// # Errors
+    /// [`MlpError`], and then nothing was changed.
+    ///
+    /// ```
+    /// use skein_index::{Change, Inline, MlpMap};
+    ///
+    /// let map = MlpMap::new();
+    /// let guard = map.collector().enter();
+    /// map.insert(9_i32, Inline(20_u64), &guard)?;
+    /// let half = map.compute(9, |value| value.map_or(Change::Keep, |value| Change::Put(Inline(value / 2))), &guard)?;
+    /// assert_eq!((half.before, half.changed, map.get(9, &guard)), (Some(20), true, Some(10)));
+    /// # Ok::<(), skein_index::MlpError>(())
+    /// ```
+    #[inline]
+    pub fn compute<'g, G: Guard>(
+        &'g self,
+        key: K,
+        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Result<Computed<'g, S>, MlpError> {
+        Ok(self.index.compute(&key.encode()?, change, guard)?)
+    }
+
+    /// How many keys there are; exact while no writer is active.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let map = MlpMap::new();
+    /// map.insert(1_u64, Inline(1_u64), &map.collector().enter())?;
+    /// assert_eq!(map.len(), 1);
+    /// # Ok::<(), skein_index::MlpError>(())
+    /// ```
+    pub fn len(&self) -> usize {
+        OrderedIndex::<S>::len(&self.index)
+    }
+
+    /// Whether there are no keys.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    /// assert!(MlpMap::<(u32, u32), Inline<u64>>::new().is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Live bytes by part.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    /// let memory = MlpMap::<u64, Inline<u64>>::new().memory();
+    /// assert!(memory.live() <= memory.reserved);
+    /// ```
+    pub fn memory(&self) -> MemoryUsage {
+        OrderedIndex::<S>::memory(&self.index)
+    }
+}
+
+impl<K: MlpKey, S: Slot> Default for MlpMap<K, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: MlpKey, S: Slot> fmt::Debug for MlpMap<K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MlpMap").field("len", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,145 @@
+//! Byte strings of up to eight bytes, by value.
+
+use std::fmt;
+use std::ops::Deref;
+
+use super::super::key::{Key, MAX_LEN};
+use crate::index::Refused;
+
+/// A byte string of up to [`MAX_LEN`] bytes, by value. Ordered as byte strings are.
+///
+/// It is what every [`MlpKey`](super::MlpKey) becomes in the index, and a key itself.
+///
+/// ```
+/// use skein_index::{Inline, MlpMap, ShortBytes};
+///
+/// let map = MlpMap::new();
+/// let guard = map.collector().enter();
+/// map.insert(ShortBytes::new(b"geese")?, Inline(6_u64), &guard)?;
+/// let (key, value) = map.lower_bound(ShortBytes::of(*b"g"), &guard)?.unwrap();
+/// assert_eq!((&*key, value), (&b"geese"[..], 6));
+/// # Ok::<(), skein_index::MlpError>(())
+/// ```
+// Derived: the bytes, filled up with zeros, decide, and then the length. See `key.rs` beside the index for why this is the order of the strings.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShortBytes {
+    bytes: [u8; MAX_LEN],
+    len: u8,
+}
+
+impl ShortBytes {
+    /// The byte string of a slice.
+    ///
+    /// # Errors
+    /// [`Refused::KeyTooLong`] if there are more than eight bytes.
+    ///
+    /// ```
+    /// use skein_index::{Refused, ShortBytes};
+    /// assert_eq!(&*ShortBytes::new(b"swan")?, b"swan");
+    /// assert_eq!(ShortBytes::new(b"nine byte"), Err(Refused::KeyTooLong { len: 9, limit: 8 }));
+    /// # Ok::<(), Refused>(())
+    /// ```
+    #[inline]
+    pub fn new(bytes: &[u8]) -> Result<Self, Refused> {
+        let too_long = Refused::KeyTooLong { len: bytes.len(), limit: MAX_LEN };
+        Key::of(bytes).map(Self::from).ok_or(too_long)
+    }
+
+    /// The byte string of an array. One of more than eight bytes does not compile.
+    ///
+    /// ```
+    /// assert_eq!(&*skein_index::ShortBytes::of(*b"swan"), b"swan");
+    /// ```
+    /// ```compile_fail,E0080
+    /// skein_index::ShortBytes::of(*b"nine byte");
+    /// ```
+    #[inline(always)]
+    pub fn of<const N: usize>(array: [u8; N]) -> Self {
+        const { assert!(N <= MAX_LEN, "a short byte string has at most eight bytes") };
+        let mut bytes = [0; MAX_LEN];
+        bytes[..N].copy_from_slice(&array);
+        Self { bytes, len: N as u8 }
+    }
+
+    /// A key that an index holds, which is never longer than eight bytes.
+    #[inline]
+    pub(super) fn of_held(bytes: &[u8]) -> Self {
+        Key::last_up_to(bytes).into()
+    }
+
+    /// Its first bytes; zeros where it has none.
+    ///
+    /// ```
+    /// use skein_index::ShortBytes;
+    /// assert_eq!(ShortBytes::of([1, 2, 3]).leading::<2>(), [1, 2]);
+    /// assert_eq!(ShortBytes::of([1]).leading::<2>(), [1, 0]);
+    /// ```
+    #[inline(always)]
+    pub fn leading<const N: usize>(self) -> [u8; N] {
+        const { assert!(N <= MAX_LEN, "a short byte string has at most eight bytes") };
+        std::array::from_fn(|place| self.bytes[place])
+    }
+}
+
+impl From<Key> for ShortBytes {
+    #[inline(always)]
+    fn from(key: Key) -> Self {
+        Self { bytes: key.bytes(), len: key.len }
+    }
+}
+
+impl From<ShortBytes> for Key {
+    #[inline(always)]
+    fn from(short: ShortBytes) -> Self {
+        Self { bits: u64::from_be_bytes(short.bytes), len: short.len }
+    }
+}
+
+impl TryFrom<&[u8]> for ShortBytes {
+    type Error = Refused;
+
+    fn try_from(bytes: &[u8]) -> Result<Self, Refused> {
+        Self::new(bytes)
+    }
+}
+
+impl Deref for ShortBytes {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len.into()]
+    }
+}
+
+impl AsRef<[u8]> for ShortBytes {
+    #[inline(always)]
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for ShortBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b\"{}\"", self.escape_ascii())
+    }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_what_it_was_made_of() {
+        for len in 0..=MAX_LEN {
+            let bytes = &b"\0\xffa\0\0b\0\0"[..len];
+            let short = ShortBytes::new(bytes).unwrap();
+            assert_eq!((&*short, short.as_ref()), (bytes, bytes));
+            assert_eq!(ShortBytes::from(Key::from(short)), short);
+            assert_eq!(ShortBytes::of_held(bytes), short);
+            assert_eq!(short.leading::<8>()[..len], *bytes);
+        }
+        assert_eq!(ShortBytes::try_from(&[0; 9][..]), Err(Refused::KeyTooLong { len: 9, limit: 8 }));
+        assert_eq!(format!("{:?}", ShortBytes::of(*b"a\0\xff")), "b\"a\\x00\\xff\"");
+    }
+}
