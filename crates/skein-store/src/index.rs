@@ -5,8 +5,8 @@
 use std::ops::{Bound, ControlFlow};
 
 use skein_index::{
-    Change, Collector, Computed, CuckooTrie, Cursor, Direction, Guard, Masstree, MemoryUsage, OrderedIndex,
-    Refused, SkipList, Wormhole, walk,
+    Change, Collector, Computed, CuckooTrie, Cursor, Direction, Guard, Masstree, MemoryUsage, MlpIndex,
+    OrderedIndex, Refused, SkipList, Wormhole, walk,
 };
 
 use crate::options::IndexKind;
@@ -22,6 +22,7 @@ pub(crate) enum Index {
     Masstree(Masstree<Row>),
     Wormhole(Wormhole<Row>),
     CuckooTrie(CuckooTrie<Row>),
+    Mlp(MlpIndex<Row>),
     SkipList(SkipList<Row>),
 }
 
@@ -31,6 +32,7 @@ macro_rules! each {
             Index::Masstree($index) => $call,
             Index::Wormhole($index) => $call,
             Index::CuckooTrie($index) => $call,
+            Index::Mlp($index) => $call,
             Index::SkipList($index) => $call,
         }
     };
@@ -42,6 +44,7 @@ impl Index {
             IndexKind::Masstree => Self::Masstree(Masstree::new()),
             IndexKind::Wormhole => Self::Wormhole(Wormhole::new()),
             IndexKind::CuckooTrie => Self::CuckooTrie(CuckooTrie::new()),
+            IndexKind::Mlp => Self::Mlp(MlpIndex::new()),
             IndexKind::SkipList => Self::SkipList(SkipList::new()),
         }
     }

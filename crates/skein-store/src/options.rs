@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skein_index::index::MAX_KEY_LEN;
+use skein_index::mlp_index;
 use skein_log::LogOptions;
 use skein_log::storage::{OsStorage, Storage};
 use skein_sync::threads;
@@ -24,13 +25,15 @@ pub enum IndexKind {
     Wormhole,
     /// A trie in a cuckoo hash table: any keys, in order; quick lookups of single keys, above all short ones.
     CuckooTrie,
+    /// A trie in a cuckoo hash table for keys of up to 8 bytes, such as numbers: the quickest lookups of these, and the least memory.
+    Mlp,
     /// Linked nodes under towers: any keys, in order; snapshots, and scans that read ahead.
     SkipList,
 }
 
 impl IndexKind {
     /// All of them, the default first.
-    pub const ALL: [Self; 4] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie, Self::SkipList];
+    pub const ALL: [Self; 5] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie, Self::Mlp, Self::SkipList];
 
     /// The name by which it is chosen.
     pub fn name(self) -> &'static str {
@@ -38,7 +41,21 @@ impl IndexKind {
             Self::Masstree => "masstree",
             Self::Wormhole => "wormhole",
             Self::CuckooTrie => "cuckoo-trie",
+            Self::Mlp => "mlp",
             Self::SkipList => "skip-list",
+        }
+    }
+
+    /// The longest key that it takes, in bytes; a lower limit of the store's own goes before it.
+    ///
+    /// ```
+    /// use skein_store::IndexKind;
+    /// assert_eq!(IndexKind::Mlp.key_bytes_max(), 8);
+    /// ```
+    pub fn key_bytes_max(self) -> usize {
+        match self {
+            Self::Mlp => mlp_index::MAX_LEN,
+            _ => KEY_BYTES_MAX,
         }
     }
 }

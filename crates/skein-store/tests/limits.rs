@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::open;
+use common::{open, options};
 use skein_store::{Change, Durability, Error, Row, Rows, VALUE_BYTES_MAX};
 
 /// Writes that make their row before they know whether it is wanted panicked on a value longer than any row; so did a

@@ -133,7 +133,7 @@ impl Inner {
     #[inline]
     pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
         let limits = &self.options.limits;
-        within(key, limits.key_bytes)?;
+        within(key, limits.key_bytes.min(self.options.index.key_bytes_max()))?;
         Error::check_value_len(bytes, limits.value_bytes)
     }
 

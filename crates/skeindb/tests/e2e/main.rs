@@ -14,5 +14,6 @@ mod options;
 mod probe;
 mod readme;
 mod real_keys;
+mod short_keys;
 mod stats;
 mod stop;

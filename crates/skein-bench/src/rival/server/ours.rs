@@ -28,11 +28,16 @@ pub fn each_index() -> impl Iterator<Item = &'static Entry> {
         let entry = |(index, rank): (IndexKind, u32)| Entry {
             part: Part::EachIndex,
             index: Some(index),
+            takes_key: if index == IndexKind::Mlp { short_key } else { any_key },
             ..ours(format!("skein-{index}").leak(), rank, |start| options("none", start))
         };
         IndexKind::ALL.into_iter().zip(3..).map(entry).collect()
     });
     EACH.iter()
+}
+
+fn short_key(key: &[u8]) -> Result<(), &'static str> {
+    if key.len() <= IndexKind::Mlp.key_bytes_max() { Ok(()) } else { Err("keys of up to 8 bytes") }
 }
 
 const fn ours(name: &'static str, rank: u32, options: fn(&Start<'_>) -> Vec<String>) -> Entry {

@@ -43,7 +43,7 @@ pub struct Args {
     /// What an acknowledged write promises.
     #[arg(long, value_enum, default_value = "buffered")]
     pub durability: DurabilityArg,
-    /// The index that holds the rows: masstree, wormhole, cuckoo-trie or skip-list.
+    /// The index that holds the rows: masstree, wormhole, cuckoo-trie, mlp (keys of up to 8 bytes) or skip-list.
     #[arg(long, value_name = "NAME", default_value = "masstree")]
     pub index: IndexKind,
     /// A file with the password that clients must give.
