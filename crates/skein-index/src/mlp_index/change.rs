@@ -60,8 +60,9 @@ pub(super) struct Change<'t, const V: usize> {
     locked: ArrayVec<(Stripe, u64), BUCKETS_MAX>,
     /// Where nodes were put: the bits of the place, and the bucket that they meant.
     places: ArrayVec<(u32, u32), { 2 * BUCKETS_MAX }>,
-    /// How many slots more are in use.
-    used: i64,
+    /// How many slots are taken, and how many given up.
+    taken: usize,
+    given: usize,
     /// How many nodes go to another bucket.
     moved: u32,
     /// Whether there was no room for a node.
@@ -83,7 +84,8 @@ impl<'t, const V: usize> Change<'t, V> {
             held: ArrayVec::new(),
             locked: ArrayVec::new(),
             places: ArrayVec::new(),
-            used: 0,
+            taken: 0,
+            given: 0,
             moved: 0,
             crowded: false,
         }
@@ -153,7 +155,7 @@ impl<'t, const V: usize> Change<'t, V> {
     pub(super) fn remove(&mut self, seen: &Seen) -> Result<(), Obstacle> {
         let (held, slot, _) = self.take_seen(seen)?;
         let words = self.image(held).remove(slot);
-        self.used -= words.len() as i64 / 2;
+        self.given += words.len() / 2;
         Ok(())
     }
 
@@ -161,10 +163,10 @@ impl<'t, const V: usize> Change<'t, V> {
     pub(super) fn replace(&mut self, seen: &Seen, node: &Node) -> Result<(), Obstacle> {
         let (held, slot, secondary) = self.take_seen(seen)?;
         let words = self.image(held).remove(slot);
-        self.used -= words.len() as i64 / 2;
+        self.given += words.len() / 2;
         let words = node.words(secondary);
         if self.image(held).put(&words) {
-            self.used += node.slots() as i64;
+            self.taken += node.slots();
             return Ok(());
         }
         self.place(node)
@@ -185,7 +187,7 @@ impl<'t, const V: usize> Change<'t, V> {
         // Where both are the same bucket, the node is there as in its primary one.
         let put = self.image(held).put(&node.words(held != first));
         debug_assert!(put, "room was found");
-        self.used += need as i64;
+        self.taken += need;
         Ok(())
     }
 
@@ -260,7 +262,7 @@ impl<'t, const V: usize> Change<'t, V> {
             let pair = Pair::of(places_of(head, bucket, &self.table.seeds), size);
             let home = if head & SECONDARY == 0 { pair.primary } else { pair.secondary };
             if home == new {
-                self.carry(from, image.words(slot), to);
+                self.carry(from, &image.words(slot), to);
             }
         }
         // Both are as they are to be, also if no node goes.
@@ -272,16 +274,16 @@ impl<'t, const V: usize> Change<'t, V> {
         let image = self.held[from].image;
         room::make(self, [to, to], image.used()).ok_or(Obstacle::Crowded)?;
         for (slot, _) in image.heads() {
-            self.carry(from, image.words(slot), to);
+            self.carry(from, &image.words(slot), to);
         }
         Ok(())
     }
 
-    fn carry(&mut self, from: usize, words: Words, to: usize) {
+    fn carry(&mut self, from: usize, words: &Words, to: usize) {
         let found = self.held[from].image.heads().find(|&(_, head)| head == words[0]);
         if let Some((slot, _)) = found {
             self.image(from).remove(slot);
-            let put = self.image(to).put(&words);
+            let put = self.image(to).put(words);
             debug_assert!(put, "room was found");
             self.moved += 1;
         }
@@ -331,8 +333,10 @@ impl<'t, const V: usize> Change<'t, V> {
         // Models do without: it orders nothing, and is one more step to interleave.
         if !cfg!(skein_loom) {
             let thread = self.held.first().map_or(0, |held| held.bucket as usize);
-            if self.used != 0 {
-                self.table.used.add(thread, self.used);
+            if self.taken != self.given {
+                self.table
+                    .used
+                    .add(thread, self.taken.cast_signed() as i64 - self.given.cast_signed() as i64);
             }
             if self.moved != 0 {
                 self.table.moved.add(thread, self.moved.into());

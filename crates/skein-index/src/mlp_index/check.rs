@@ -52,7 +52,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 ensure(children.len() >= 2, || format!("{node:x?} has too few children"))?;
                 ensure(depth >= *level && depth <= 8, || format!("{node:x?} is too deep, or not enough"))?;
                 below += children.len();
-                self.check_children(&nodes, node, depth)?;
+                check_children(&nodes, node, depth)?;
             }
         }
         ensure(below == nodes.len(), || format!("{} nodes, and {below} of them below another", nodes.len()))?;
@@ -97,24 +97,24 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         shape.slots = super::image::SLOTS * size.buckets() as usize;
         wrong.map_or(Ok(nodes), Err)
     }
+}
 
-    /// Verifies the children of an inner node.
-    fn check_children(&self, nodes: &Nodes, node: &Node, depth: u32) -> Result<(), String> {
-        let Body::Inner { children, .. } = node.body else { return Ok(()) };
-        let mut least = None;
-        for symbol in children.iter() {
-            let key = if depth < 8 {
-                let cut = 56 - 8 * depth;
-                Key { bits: (node.bits >> cut & !0xff | u64::from(symbol)) << cut, len: 0 }
-            } else {
-                Key { bits: node.bits, len: symbol }
-            };
-            let child = nodes.get(&(depth + 1, key));
-            let child = child.ok_or_else(|| format!("{node:x?} lacks its child {symbol:#x}"))?;
-            least = least.or(Some(child.bits));
-        }
-        ensure(least == Some(node.bits), || format!("{node:x?} has another least key than {least:x?}"))
+/// Verifies the children of an inner node.
+fn check_children(nodes: &Nodes, node: &Node, depth: u32) -> Result<(), String> {
+    let Body::Inner { children, .. } = node.body else { return Ok(()) };
+    let mut least = None;
+    for symbol in children.iter() {
+        let key = if depth < 8 {
+            let cut = 56 - 8 * depth;
+            Key { bits: (node.bits >> cut & !0xff | u64::from(symbol)) << cut, len: 0 }
+        } else {
+            Key { bits: node.bits, len: symbol }
+        };
+        let child = nodes.get(&(depth + 1, key));
+        let child = child.ok_or_else(|| format!("{node:x?} lacks its child {symbol:#x}"))?;
+        least = least.or(Some(child.bits));
     }
+    ensure(least == Some(node.bits), || format!("{node:x?} has another least key than {least:x?}"))
 }
 
 fn ensure(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {

@@ -110,10 +110,10 @@ impl Name {
         let (want, mask) = (stem | u64::from(level), span & !HEADER | LEVEL | SECONDARY);
         if level > BYTES {
             let len = u64::from(key.len);
-            let places = hash(stem, level + u32::from(key.len), seeds) ^ low * BOTH;
+            let places = hash(stem, level + u32::from(key.len), seeds) ^ (low * BOTH);
             return Self { want: want | len << LENGTH_SHIFT, mask: mask | LENGTH, places };
         }
-        Self { want, mask, places: hash(stem, level, seeds) ^ low * BOTH }
+        Self { want, mask, places: hash(stem, level, seeds) ^ (low * BOTH) }
     }
 
     /// The bits that its places are computed from, of the secondary one in the upper half.
@@ -148,7 +148,7 @@ fn folded(a: u64, b: u64) -> u64 {
 #[inline(always)]
 pub(super) fn places_of(head: u64, bucket: u32, seeds: &Seeds) -> u64 {
     let (hash, low) = hash_of(head, bucket, seeds);
-    hash ^ low * BOTH
+    hash ^ (low * BOTH)
 }
 
 /// The hash of the name of a node in a bucket, and the last bits of the name.

@@ -54,10 +54,12 @@ impl Kind {
     }
 
     fn for_children(count: usize) -> Self {
-        match count {
-            ..=SMALL => Self::Small,
-            ..=MEDIUM => Self::Medium,
-            _ => Self::Large,
+        if count <= SMALL {
+            Self::Small
+        } else if count <= MEDIUM {
+            Self::Medium
+        } else {
+            Self::Large
         }
     }
 

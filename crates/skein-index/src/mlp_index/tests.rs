@@ -15,8 +15,10 @@ fn filled(keys: impl IntoIterator<Item = u64>) -> MlpIndex<Inline<u64>> {
     index
 }
 
+/// Numbers as good as random, and all different.
 fn spread(number: u64) -> u64 {
-    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (spread ^ spread >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
 /// Incident: in a table that had shrunk to where both buckets of a node are the same one, a node that came from its secondary bucket was not found by a
@@ -32,11 +34,11 @@ fn nodes_whose_buckets_have_become_one_can_be_removed() {
 }
 
 #[test]
-fn random_keys_take_a_slot_and_a_third() {
+fn random_keys_take_little_more_than_a_slot() {
     let mut index = filled((0..200_000).map(spread));
     let shape = index.check().unwrap();
-    assert!(shape.used * 100 > 80 * shape.slots, "{shape:?}");
-    assert!(shape.medium + shape.large < 2_000, "{shape:?}");
+    assert!(shape.used * 100 > 70 * shape.slots, "{shape:?}");
+    assert!(shape.used < 215_000 && shape.medium + shape.large < 2_000, "{shape:?}");
     assert_eq!(index.levels() & 1 << 8, 0, "few nodes are so deep: {shape:?}");
 }
 

@@ -13,11 +13,13 @@
 //! # Invariants
 //! 1. A name's bit is changed only by who holds the locks of the name's buckets, together with the node (`change.rs`). So a bit that is not set says
 //!    that no key begins so.
-//! 2. A bit for a word is set before the write that made the word more than 0 is done, and cleared only while the word is 0; both under
-//!    `summing`. So who looks for a key that was there before it began finds the way to it, or a word that is 0 for want of it.
+//! 2. A bit for a word is set when a write that set a bit of the word is done, and stays set as long as that bit does. It is cleared under `summing`, by
+//!    who has cleared the word's last bit there; who sets a bit meanwhile sees that, and waits. So who looks for a key that was there before it
+//!    began finds the way to it.
 
-use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::mutex::{Mutex, lock};
+use skein_sync::spin::Backoff;
 
 use crate::memory::{Arena, Words, prefetch_read};
 
@@ -46,13 +48,20 @@ pub(super) fn bits_from(start: Start) -> u64 {
 #[derive(Debug)]
 pub(super) struct Top {
     layers: [Words; LAYERS],
+    /// Held by who changes bits above names.
     summing: Mutex<()>,
+    /// Up while its holder may be clearing some.
+    clearing: AtomicBool,
 }
 
 impl Top {
     pub(super) fn new(arena: &Arena, huge: bool) -> Self {
         let words = |layer: u32| Words::new(arena, (NAMES >> (6 * (layer + 1))) as usize, huge);
-        Self { layers: [words(0), words(1), words(2), words(3)], summing: Mutex::new(()) }
+        Self {
+            layers: [words(0), words(1), words(2), words(3)],
+            summing: Mutex::new(()),
+            clearing: AtomicBool::new(false),
+        }
     }
 
     #[inline(always)]
@@ -69,16 +78,18 @@ impl Top {
     /// Whether there are keys that begin so.
     #[inline(always)]
     pub(super) fn has(&self, start: Start) -> bool {
-        // Acquire: pairs with the Release in `set` and `clear`.
+        // Acquire: pairs with `set` and `clear`.
         self.word(0, start).load(Ordering::Acquire) >> (start % 64) & 1 != 0
     }
 
     /// Notes that there are keys that begin so; see invariant 1.
     pub(super) fn set(&self, start: Start) {
-        // Release: pairs with the Acquire in `has`, `beyond_in_word` and `sum_up`.
-        self.word(0, start).fetch_or(1 << (start % 64), Ordering::Release);
+        // SeqCst: in one order with the steps of `clear_last`. If this comes after the word was cleared there, the flag is up, or the bits above
+        // have been cleared, too; if it comes before, they are not cleared.
+        let before = self.word(0, start).fetch_or(1 << (start % 64), Ordering::SeqCst);
         // The word may have had other bits, and who set them not be done with those above.
-        if !self.is_reachable(start) {
+        if before == 0 || self.clearing.load(Ordering::SeqCst) || !self.is_reachable(start) {
+            let _summing = lock(&self.summing);
             self.sum_up(start);
         }
     }
@@ -87,32 +98,42 @@ impl Top {
     fn is_reachable(&self, start: Start) -> bool {
         (1..LAYERS).zip([64, 64 * 64, 64 * 64 * 64]).all(|(layer, names)| {
             let bit = start / names;
-            // Relaxed: what is set stays so while the name's own bit is; and who is to see it reads it itself.
-            self.word(layer, bit).load(Ordering::Relaxed) >> (bit % 64) & 1 != 0
+            // Acquire: pairs with the Release in `sum_up`.
+            self.word(layer, bit).load(Ordering::Acquire) >> (bit % 64) & 1 != 0
         })
     }
 
     /// Notes that there are none any more; see invariant 1.
     pub(super) fn clear(&self, start: Start) {
-        let bit = !(1 << (start % 64));
-        // Release: as in `set`.
-        if self.word(0, start).fetch_and(bit, Ordering::Release) & bit == 0 {
-            self.sum_up(start);
+        let (word, bit) = (self.word(0, start), 1 << (start % 64));
+        // Release: pairs with the Acquire in `has` and `beyond_in_word`. A word's last bit is cleared where the bits above are.
+        let others = |word: u64| Some(word & !bit).filter(|&others| others != 0);
+        if word.fetch_update(Ordering::Release, Ordering::Relaxed, others).is_err() {
+            self.clear_last(start);
         }
     }
 
-    /// Brings the words above a name's to what they are to be; see invariant 2.
+    /// The same for what may be the last bit of its word.
     #[cold]
     #[inline(never)]
-    fn sum_up(&self, start: Start) {
+    fn clear_last(&self, start: Start) {
         let _summing = lock(&self.summing);
+        // SeqCst, all three: see `set`.
+        self.clearing.store(true, Ordering::SeqCst);
+        self.word(0, start).fetch_and(!(1 << (start % 64)), Ordering::SeqCst);
+        self.sum_up(start);
+        self.clearing.store(false, Ordering::SeqCst);
+    }
+
+    /// Brings the words above a name's to what they are to be; see invariant 2. The caller has `summing`.
+    fn sum_up(&self, start: Start) {
         let mut bit = start;
         for layer in 1..LAYERS {
-            // Acquire: pairs with the Release in `set` and `clear`; the last to come here sees what all others did.
-            let below = self.word(layer - 1, bit).load(Ordering::Acquire);
+            // SeqCst: in the order that `set` speaks of.
+            let below = self.word(layer - 1, bit).load(Ordering::SeqCst);
             bit /= 64;
             let (word, mask) = (self.word(layer, bit), 1 << (bit % 64));
-            // Release: pairs with the Acquire in `beyond`. Nobody else changes these words.
+            // Release: pairs with the Acquire in `beyond_in_word` and `is_reachable`. Nobody else changes these words.
             match below {
                 0 => word.fetch_and(!mask, Ordering::Release),
                 _ => word.fetch_or(mask, Ordering::Release),
@@ -122,18 +143,18 @@ impl Top {
 
     /// The next name after one, or the last one before it.
     pub(super) fn beyond(&self, start: Start, forward: bool) -> Option<Start> {
+        let mut backoff = Backoff::new();
         'again: loop {
             let mut bit = start;
             for layer in 0..LAYERS {
                 if let Some(found) = self.beyond_in_word(layer, bit, forward) {
-                    match self.descend(layer, found, forward) {
-                        Some(name) => return Some(name),
-                        // A word went to 0 on the way down, and the bit above it will soon be gone, or the word have a bit again.
-                        None => {
-                            std::hint::spin_loop();
-                            continue 'again;
-                        }
+                    let name = self.descend(layer, found, forward);
+                    if name.is_some() {
+                        return name;
                     }
+                    // A word went to 0 on the way down, and the bit above it will soon be gone, or the word have a bit again.
+                    backoff.wait();
+                    continue 'again;
                 }
                 bit /= 64;
             }
@@ -216,5 +237,26 @@ mod tests {
             }
         }
         assert_eq!(top.count(), 0);
+    }
+
+    /// Who has set a bit finds a way to it from anywhere, although others clear the bits beside it all the time.
+    #[test]
+    fn a_name_that_is_there_is_found_while_its_neighbours_come_and_go() {
+        let top = Top::new(&Arena::new(), false);
+        std::thread::scope(|scope| {
+            for name in [5_000_000, 5_000_001, 5_000_064] {
+                let top = &top;
+                scope.spawn(move || {
+                    for _ in 0..if cfg!(miri) { 50 } else { 100_000 } {
+                        top.set(name);
+                        assert!(top.beyond(0, true).is_some_and(|found| found <= name));
+                        assert!(top.beyond(NAMES - 1, false).is_some_and(|found| found >= name));
+                        top.clear(name);
+                    }
+                });
+            }
+        });
+        let mut top = top;
+        assert!(top.count() == 0 && top.is_summed_up());
     }
 }

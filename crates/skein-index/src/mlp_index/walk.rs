@@ -132,27 +132,25 @@ impl Walk {
             return Ok(Some(first));
         }
         loop {
-            let seen = match self.frames.last_mut() {
-                Some(frame) => match frame.take(self.forward) {
-                    Some(symbol) => {
-                        frame.ask(index, self.forward);
-                        index.child(&frame.node, symbol)?
-                    }
-                    None => {
-                        self.frames.pop();
-                        continue;
-                    }
-                },
-                None => match self.next_start(index) {
-                    Some(start) => index.at_start(start)?,
-                    None => return Ok(None),
-                },
-            };
+            let Some(seen) = self.next_node(index)? else { return Ok(None) };
             match seen.what.body {
                 Body::Leaf { value, .. } => return Ok(Some((seen.what.key(), value))),
                 Body::Inner { children, .. } => self.enter(index, &seen.what, children),
             }
         }
+    }
+
+    /// The next child of the innermost node that has one, or the next one from the top; none at the end.
+    #[inline]
+    fn next_node<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>) -> Result<Option<Seen>, Unsure> {
+        while let Some(frame) = self.frames.last_mut() {
+            if let Some(symbol) = frame.take(self.forward) {
+                frame.ask(index, self.forward);
+                return index.child(&frame.node, symbol).map(Some);
+            }
+            self.frames.pop();
+        }
+        self.next_start(index).map(|start| index.at_start(start)).transpose()
     }
 
     /// The next name of three symbols; asks for those after it.
