@@ -1,41 +1,61 @@
 //! `std`'s `BTreeMap`, plain and in a lock: what a program has without any crate.
+//!
+//! Its nodes come from the global allocator. In the program `skein` that is mimalloc, which asks the system for huge pages for all that it has, so
+//! that under the settings `madvise` and `always` they lie on huge pages, as our indexes do.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::{PoisonError, RwLock};
 
 use linkme::distributed_slice;
 
+use super::kind::{Boxed, Kind, Words, downward, upward};
 use super::{Can, Contender, ENTRIES, Entry};
 
+/// The name in reports of the one whose keys are numbers: under one of its own, since the one with boxed keys takes part beside it.
+pub const WORDS: &str = "btree-u64";
+
 #[distributed_slice(ENTRIES)]
-static PLAIN: Entry = Entry::alone::<Plain>(100);
+static PLAIN: Entry = Entry::alone::<Plain<Boxed>>(100);
 
 #[distributed_slice(ENTRIES)]
 static LOCKED: Entry = Entry::shared::<Locked>(101);
 
-type Map = BTreeMap<Box<[u8]>, u64>;
+#[distributed_slice(ENTRIES)]
+static OF_WORDS: Entry = Entry::alone::<Plain<Words>>(102);
+
+type Map<K> = BTreeMap<<K as Kind>::Owned, u64>;
 
 const CAN: Can = Can { scan: true, scan_back: true, lower_bound: true, remove: true, ..Can::NOTHING };
 
-fn upward(map: &Map, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
-    let bounds = (Bound::Included(from), Bound::Unbounded);
-    map.range::<[u8], _>(bounds).take(count).for_each(|(key, &value)| each(key, value));
+fn scan<K: Kind>(map: &Map<K>, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
+    K::ask(from, |from| {
+        for (key, &value) in map.range::<K::Seen, _>(upward(from)).take(count) {
+            K::show(key, |key| each(key, value));
+        }
+    });
 }
 
-fn downward(map: &Map, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
-    let bounds = (Bound::Unbounded, Bound::Included(from));
-    map.range::<[u8], _>(bounds).rev().take(count).for_each(|(key, &value)| each(key, value));
+fn scan_back<K: Kind>(map: &Map<K>, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
+    K::ask(from, |from| {
+        for (key, &value) in map.range::<K::Seen, _>(downward(from)).rev().take(count) {
+            K::show(key, |key| each(key, value));
+        }
+    });
 }
 
 /// The map by itself, for one thread.
-struct Plain(RefCell<Map>);
+struct Plain<K: Kind>(RefCell<Map<K>>);
 
-impl Contender for Plain {
-    const NAME: &'static str = "btreemap";
-    const ABOUT: &'static str = "std's BTreeMap<Box<[u8]>, u64>, one thread";
+impl<K: Kind> Contender for Plain<K> {
+    const NAME: &'static str = if K::WORDS { WORDS } else { "btreemap" };
+    const ABOUT: &'static str = if K::WORDS {
+        "std's BTreeMap<u64, u64>, one thread; keys of 8 bytes only"
+    } else {
+        "std's BTreeMap<Box<[u8]>, u64>, one thread"
+    };
     const CAN: Can = CAN;
+    const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = ();
 
     fn new(_expected: usize) -> Self {
@@ -45,35 +65,35 @@ impl Contender for Plain {
     fn pin(&self) {}
 
     fn insert(&self, _pin: &(), key: &[u8], value: u64) {
-        self.0.borrow_mut().insert(key.into(), value);
+        self.0.borrow_mut().insert(K::own(key), value);
     }
 
     fn get(&self, _pin: &(), key: &[u8]) -> Option<u64> {
-        self.0.borrow().get(key).copied()
+        K::ask(key, |key| self.0.borrow().get(key).copied())
     }
 
     fn remove(&self, _pin: &(), key: &[u8]) -> bool {
-        self.0.borrow_mut().remove(key).is_some()
+        K::ask(key, |key| self.0.borrow_mut().remove(key).is_some())
     }
 
     fn scan(&self, _pin: &(), from: &[u8], count: usize, each: impl FnMut(&[u8], u64)) {
-        upward(&self.0.borrow(), from, count, each);
+        scan::<K>(&self.0.borrow(), from, count, each);
     }
 
     fn scan_back(&self, _pin: &(), from: &[u8], count: usize, each: impl FnMut(&[u8], u64)) {
-        downward(&self.0.borrow(), from, count, each);
+        scan_back::<K>(&self.0.borrow(), from, count, each);
     }
 }
 
 /// The map in a lock, taken for each operation.
-struct Locked(RwLock<Map>);
+struct Locked(RwLock<Map<Boxed>>);
 
 impl Locked {
-    fn read(&self) -> impl std::ops::Deref<Target = Map> {
+    fn read(&self) -> impl std::ops::Deref<Target = Map<Boxed>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> impl std::ops::DerefMut<Target = Map> {
+    fn write(&self) -> impl std::ops::DerefMut<Target = Map<Boxed>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -103,10 +123,10 @@ impl Contender for Locked {
     }
 
     fn scan(&self, _pin: &(), from: &[u8], count: usize, each: impl FnMut(&[u8], u64)) {
-        upward(&self.read(), from, count, each);
+        scan::<Boxed>(&self.read(), from, count, each);
     }
 
     fn scan_back(&self, _pin: &(), from: &[u8], count: usize, each: impl FnMut(&[u8], u64)) {
-        downward(&self.read(), from, count, each);
+        scan_back::<Boxed>(&self.read(), from, count, each);
     }
 }

@@ -27,7 +27,6 @@ mod erased;
 mod foreign;
 #[cfg(feature = "rivals")]
 mod hashbrown_map;
-#[cfg(feature = "rivals")]
 mod kind;
 #[cfg(have_libcuckoo)]
 mod libcuckoo;
@@ -46,10 +45,12 @@ mod tests;
 use linkme::distributed_slice;
 
 pub use absent::absent;
+pub use btree::WORDS as BTREE_OF_WORDS;
 pub use erased::{Running, Threads};
 pub use ours::{
-    CUCKOO_TRIE, CUCKOO_TRIE_SERIAL, CUCKOO_TRIE_TABLE, CUCKOO_TRIE_WITH_ROOM, MASSTREE, WORMHOLE,
-    WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE,
+    CUCKOO_TRIE, CUCKOO_TRIE_SERIAL, CUCKOO_TRIE_TABLE, CUCKOO_TRIE_WITH_ROOM, MASSTREE, MLP_INDEX,
+    MLP_INDEX_ALL_LEVELS, MLP_INDEX_SERIAL, MLP_INDEX_TABLE, SKIP_LIST, SKIP_LIST_AHEAD_4, SKIP_LIST_PLAIN,
+    WORMHOLE, WORMHOLE_FOR_ONE_THREAD, WORMHOLE_TRIE,
 };
 
 /// What a contender can do beside inserting and looking up.

@@ -5,6 +5,7 @@
 
 mod cuckoo_trie;
 mod masstree;
+mod mlp_index;
 mod skip_list;
 mod wormhole;
 
@@ -17,6 +18,10 @@ pub use cuckoo_trie::{
     TABLE as CUCKOO_TRIE_TABLE,
 };
 pub use masstree::NAME as MASSTREE;
+pub use mlp_index::{
+    LEVELS as MLP_INDEX_ALL_LEVELS, NAME as MLP_INDEX, SERIAL as MLP_INDEX_SERIAL, TABLE as MLP_INDEX_TABLE,
+};
+pub use skip_list::{AHEAD_4 as SKIP_LIST_AHEAD_4, NAME as SKIP_LIST, PLAIN as SKIP_LIST_PLAIN};
 pub use wormhole::{FOR_ONE_THREAD as WORMHOLE_FOR_ONE_THREAD, NAME as WORMHOLE, TRIE as WORMHOLE_TRIE};
 
 /// An index of ours, for the bench's words.
@@ -24,6 +29,8 @@ trait Named: 'static {
     type Index: OrderedIndex<Inline<u64>> + 'static;
     const NAME: &'static str;
     const ABOUT: &'static str;
+    /// The least and the greatest length of its keys.
+    const KEY_BYTES: (usize, usize) = (0, skein_index::index::MAX_KEY_LEN);
 
     fn empty() -> Self::Index;
 
@@ -45,7 +52,7 @@ impl<N: Named> Contender for Ours<N> {
     const NAME: &'static str = N::NAME;
     const ABOUT: &'static str = N::ABOUT;
     const CAN: Can = Can { batches: true, scan: true, scan_back: true, lower_bound: true, remove: true };
-    const KEY_BYTES: (usize, usize) = (0, skein_index::index::MAX_KEY_LEN);
+    const KEY_BYTES: (usize, usize) = N::KEY_BYTES;
     type Pin<'a> = LocalGuard<'a>;
 
     fn new(expected: usize) -> Self {
@@ -79,10 +86,10 @@ impl<N: Named> Contender for Ours<N> {
     fn scan<'a>(&'a self, pin: &Self::Pin<'a>, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
         let mut cursor = self.0.cursor(pin);
         let mut there = cursor.seek(from);
-        for _ in 0..count {
+        for left in (0..count).rev() {
             let (true, Some(key), Some(value)) = (there, cursor.key(), cursor.value()) else { return };
             each(key, value);
-            there = cursor.next();
+            there = left > 0 && cursor.next();
         }
     }
 
@@ -95,10 +102,10 @@ impl<N: Named> Contender for Ours<N> {
     ) {
         let mut cursor = self.0.cursor(pin);
         let mut there = cursor.seek_back(from);
-        for _ in 0..count {
+        for left in (0..count).rev() {
             let (true, Some(key), Some(value)) = (there, cursor.key(), cursor.value()) else { return };
             each(key, value);
-            there = cursor.prev();
+            there = left > 0 && cursor.prev();
         }
     }
 

@@ -3,20 +3,25 @@
 use std::sync::Arc;
 
 use linkme::distributed_slice;
-use skein_index::skip_list::variant::{AHEAD_4, DEFAULT, PLAIN as NOTHING_AHEAD, WITHOUT_PREFETCH};
+use skein_index::skip_list::variant::{
+    AHEAD_4 as FURTHER, DEFAULT, PLAIN as NOTHING_AHEAD, WITHOUT_PREFETCH,
+};
 use skein_index::{Collector, Inline, OrderedIndex, SkipList};
 
 use super::{Named, Ours};
 use crate::rival::index::{ENTRIES, Entry};
 
 /// Its name in reports.
-const NAME: &str = "skein-skip-list";
+pub const NAME: &str = "skein-skip-list";
 
 /// The variant whose cursors read nothing ahead.
-const PLAIN: &str = "skip list, plain cursor";
+pub const PLAIN: &str = "skip list, plain cursor";
+
+/// The variant whose cursors read ahead through one level more.
+pub const AHEAD_4: &str = "skip list, K of 4";
 
 const WITH_PLAIN_CURSOR: usize = 32 | NOTHING_AHEAD;
-const WITH_K_OF_4: usize = 32 | AHEAD_4;
+const WITH_K_OF_4: usize = 32 | FURTHER;
 
 #[distributed_slice(ENTRIES)]
 static WHOLE: Entry = Entry::shared::<Ours<SkipListOf<DEFAULT>>>(4);
@@ -37,7 +42,7 @@ impl<const V: usize> Named for SkipListOf<V> {
     type Index = SkipList<Inline<u64>, V>;
     const NAME: &'static str = match V {
         WITH_PLAIN_CURSOR => PLAIN,
-        WITH_K_OF_4 => "skip list, K of 4",
+        WITH_K_OF_4 => AHEAD_4,
         _ if V & WITHOUT_PREFETCH != 0 => "skip list - prefetch in searches",
         _ => NAME,
     };

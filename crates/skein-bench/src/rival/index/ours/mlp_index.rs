@@ -1,0 +1,56 @@
+//! MlpIndex, and what asking for fewer levels than the paper, or for none ahead, is worth.
+
+use std::sync::Arc;
+
+use linkme::distributed_slice;
+use skein_index::mlp_index::variant::{ALL_LEVELS, DEFAULT, WITHOUT_PREFETCH};
+use skein_index::{Collector, Inline, MlpIndex, OrderedIndex};
+
+use super::{Named, Ours};
+use crate::rival::index::{ENTRIES, Entry};
+
+/// Its name in reports.
+pub const NAME: &str = "skein-mlp";
+
+/// The part of its memory that is not values kept elsewhere.
+pub const TABLE: &str = "table";
+
+/// The variant whose searches ask for all levels at once, as the paper's do.
+pub const LEVELS: &str = "mlp - levels";
+
+/// The variant that asks for no bucket ahead.
+pub const SERIAL: &str = "mlp - prefetch";
+
+#[distributed_slice(ENTRIES)]
+static WHOLE: Entry = Entry::shared::<Ours<MlpIndexOf<DEFAULT>>>(5);
+
+#[distributed_slice(ENTRIES)]
+static EVERY_LEVEL: Entry = Entry::shared::<Ours<MlpIndexOf<{ DEFAULT | ALL_LEVELS }>>>(330).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static NO_PREFETCH: Entry =
+    Entry::shared::<Ours<MlpIndexOf<{ DEFAULT | WITHOUT_PREFETCH }>>>(331).as_step_of(NAME);
+
+struct MlpIndexOf<const V: usize>;
+
+impl<const V: usize> Named for MlpIndexOf<V> {
+    type Index = MlpIndex<Inline<u64>, V>;
+    const NAME: &'static str = match V {
+        _ if V & ALL_LEVELS != 0 => LEVELS,
+        _ if V & WITHOUT_PREFETCH != 0 => SERIAL,
+        _ => NAME,
+    };
+    const ABOUT: &'static str =
+        "MlpIndex<Inline<u64>>, as it comes but for what its name says; here keys of 8 bytes only";
+    const KEY_BYTES: (usize, usize) = (8, 8);
+
+    fn empty() -> Self::Index {
+        MlpIndex::with_variant(Arc::new(Collector::new()))
+    }
+
+    fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
+        index.check()?;
+        let memory = index.memory();
+        Ok(vec![(TABLE, memory.nodes), ("keys", memory.keys)])
+    }
+}
