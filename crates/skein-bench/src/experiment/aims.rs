@@ -1,8 +1,14 @@
 //! What this project wants of an index of its own, on kinds of key sets: rates beside others' or its own, and bytes per key; a verdict for
 //! each aim and key set.
 
+use super::Bench;
 use super::findings::{Findings, Judgement};
+use super::grid::Point;
+use super::memory::{MOST, add_most};
 use super::weigh::{BESIDE, PARTS, part_of};
+use crate::Result;
+use crate::keyset::KeySet;
+use crate::rival::index;
 
 /// A rate beside another's, or another of the same index, by kind of key set.
 #[derive(Debug)]
@@ -36,6 +42,8 @@ pub struct Aims<const KINDS: usize> {
     pub bytes: [Option<f64>; KINDS],
     /// The part of these whose share is printed.
     pub part: &'static str,
+    /// While it grows to twice its size, it has so many times these bytes at most; none if that is not judged.
+    pub growing: Option<f64>,
 }
 
 impl<const KINDS: usize> Aims<KINDS> {
@@ -50,9 +58,31 @@ impl<const KINDS: usize> Aims<KINDS> {
         let judged = sets.iter().filter_map(|set| Some((set, self.kind(set)?))).flat_map(|(set, kind)| {
             let rates = self.rates.iter().filter_map(move |rate| Some((rate, rate.least[kind]?)));
             let rates = rates.map(|(rate, least)| self.judge_rate(findings, set, rate, least));
-            rates.chain(self.bytes[kind].map(|most| self.judge_bytes(findings, set, most)))
+            let bytes = self.bytes[kind].map(|most| self.judge_bytes(findings, set, most));
+            let growing = self.bytes[kind].zip(self.growing);
+            let growing = growing.map(|(most, times)| self.judge_growing(findings, set, times * most));
+            rates.chain(bytes).chain(growing)
         });
         Judgement::each_of(judged, &format!("aims are for key sets called {}", self.kinds.join(", ")))
+    }
+
+    /// Weighs, once at a point, the most that the index holds while it grows to these keys; nothing if the user does not want it.
+    ///
+    /// # Errors
+    /// If the figure is none.
+    pub fn weigh_growing(&self, bench: &mut Bench, point: &Point, set: &KeySet) -> Result<()> {
+        let label = point.at.as_ref().map(|at| &*at.label);
+        let weighed = bench.findings.cell(MOST.measure, self.index, label).is_some();
+        if weighed || !bench.plan.wants(self.index) {
+            return Ok(());
+        }
+        let entry = index::all().into_iter().find(|entry| entry.name == self.index);
+        entry.map_or(Ok(()), |entry| add_most(bench, point.at.as_ref(), &set.keys, entry))
+    }
+
+    fn judge_growing(&self, findings: &Findings, set: &str, most: f64) -> Judgement {
+        let held = findings.median(MOST.measure, self.index, Some(set)).map(|held| (set.to_owned(), held));
+        Judgement::at_most(most, &format!("{}, {}", MOST.measure, self.words), &Vec::from_iter(held))
     }
 
     fn judge_rate(&self, findings: &Findings, set: &str, rate: &Rate<KINDS>, least: f64) -> Judgement {

@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 
 use super::grid::{self, Grid, Inserts, Point, Weigh, over_key_sets};
-use super::loops::{DEPENDENT, GET_MANY, LOOKUP, Loop, changes, letter, reads, scans};
+use super::loops::{DEPENDENT, GET_MANY, LOOKUP, LOOKUP_80, LOWER_BOUND, Loop, changes, letter, scans};
 use super::partakers::{OURS, Partakers};
 use super::{EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::workload::run::Style;
@@ -38,9 +38,7 @@ fn ours_against(findings: &Findings, measures: &[&str], least: f64, rival: &str)
 
 const LOOKUPS: [Loop; 5] = [
     LOOKUP,
-    reads("lookup, 80 % hits", Style::Independent, |asked, count, seed, share| {
-        lookup::lookups(asked, count, 0.8, seed, share)
-    }),
+    LOOKUP_80,
     DEPENDENT,
     GET_MANY,
     Loop { measure: "lookup, timed one by one", style: Style::Timed, ..LOOKUP },
@@ -99,10 +97,7 @@ const SCANS: [Loop; 8] = [
     scans("scan of 1000, backward", true, |asked, count, seed, share| {
         scan::scans(asked, count / 500, 1000, true, seed, share)
     }),
-    scans("lower bound, 15 % hits", false, |asked, count, seed, share| {
-        lookup::lower_bounds(asked, count, 0.15, seed, share)
-    })
-    .starting_anywhere(),
+    LOWER_BOUND,
     scans("scan of 1", false, |asked, count, seed, share| {
         scan::scans(asked, count / 4, 1, false, seed, share)
     }),

@@ -63,10 +63,21 @@ pub const fn reads(
 pub const LOOKUP: Loop = reads("lookup", Style::Independent, present);
 
 /// The same, each once the one before has answered: what a single query feels.
-pub const DEPENDENT: Loop = reads("lookup, dependent", Style::Dependent, present);
+pub const DEPENDENT: Loop = LOOKUP.dependent("lookup, dependent");
 
 /// The same in batches.
 pub const GET_MANY: Loop = reads("get_many(32)", Style::Batches(32), present);
+
+/// Lookups of which four in five find their key.
+pub const LOOKUP_80: Loop = reads("lookup, 80 % hits", Style::Independent, |asked, count, seed, share| {
+    lookup::lookups(asked, count, 0.8, seed, share)
+});
+
+/// The first keys at or after some of which three in twenty are keys themselves.
+pub const LOWER_BOUND: Loop = scans("lower bound, 15 % hits", false, |asked, count, seed, share| {
+    lookup::lower_bounds(asked, count, 0.15, seed, share)
+})
+.starting_anywhere();
 
 fn present(asked: &Asked<'_>, count: usize, seed: u64, share: Share) -> Script {
     lookup::lookups(asked, count, 1.0, seed, share)
@@ -136,6 +147,13 @@ impl Loop {
         let scripts: Vec<Script> = (0..of).map(script).collect();
         let warm_up = scripts.iter().map(|script| script.warm_up(asked.keys().len())).collect();
         Prepared { measure: self.measure, style: self.style, warm_up, scripts }
+    }
+
+    /// The same under another name, each operation once the one before has answered.
+    pub const fn dependent(mut self, measure: &'static str) -> Self {
+        self.measure = measure;
+        self.style = Style::Dependent;
+        self
     }
 
     /// The same, from starts of which some are no keys.

@@ -3,6 +3,7 @@
 
 use linkme::distributed_slice;
 
+use super::findings::Place;
 use super::grid::{self, Point, over_key_sets};
 use super::partakers::{OURS, Partakers, WORMHOLE};
 use super::resident::in_own_process;
@@ -20,6 +21,8 @@ const RESIDENT: &str = "resident size";
 const PEAK: &str = "resident size, at its peak";
 const GROWING: &str = "memory beside keys and values, as keys are added";
 const DOUBLING: &str = "memory in all, over one doubling";
+/// The most over one doubling, of which fewer are better.
+pub const MOST: Place<'_> = per_key("memory beside keys and values, most over a doubling");
 /// Sizes between two doublings, beside the first.
 const STRETCHES: usize = 8;
 /// With fewer keys, what a process has anyhow is no small part of it.
@@ -134,6 +137,15 @@ pub fn least_mean_most(held: &[Held], figure: fn(&Held) -> f64) -> [f64; 3] {
     #[expect(clippy::cast_precision_loss, reason = "a few sizes")]
     let mean = figures().sum::<f64>() / held.len() as f64;
     [figures().fold(f64::INFINITY, f64::min), mean, figures().fold(0.0, f64::max)]
+}
+
+/// The most that an index holds over a doubling to these keys, for a point.
+///
+/// # Errors
+/// If the figure is none.
+pub fn add_most(bench: &mut Bench, at: Option<&At>, keys: &Keys, entry: &Entry) -> Result<()> {
+    let [_, _, most] = least_mean_most(&over_doubling(keys, entry), |held| held.beside);
+    bench.add(MOST, entry.name, at, most)
 }
 
 fn grow(bench: &mut Bench, keys: &Keys, entries: &[&'static Entry]) -> Result<()> {

@@ -62,6 +62,23 @@ pub fn times(bench: &Bench, measure: &str, point: &Point) -> Vec<(String, f64)> 
     here.filter_map(|cell| Some((cell.contender.clone(), 1e3 / cell.rounds.last()?))).collect()
 }
 
+/// Notes the time of a measure's operations at a point, in the last round and for each contender, in reads of memory that take so long.
+///
+/// # Errors
+/// If a figure is none.
+pub fn add_in_reads(
+    bench: &mut Bench,
+    measure: &str,
+    point: &Point,
+    place: Place<'_>,
+    read_ns: f64,
+) -> Result<()> {
+    for (name, ns) in times(bench, measure, point) {
+        bench.add(place, &name, point.at.as_ref(), ns / read_ns)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,6 +35,7 @@ mod self_test;
 mod server;
 pub mod setting;
 mod skew;
+mod skip_list;
 mod store;
 mod weigh;
 mod wormhole;

@@ -8,7 +8,9 @@ use super::loops::Loop;
 use crate::keyset::KeySet;
 use crate::rival::index::{self, Can, Entry, Role};
 
-pub use crate::rival::index::{CUCKOO_TRIE as CUCKOO, MASSTREE as OURS, WORMHOLE};
+pub use crate::rival::index::{
+    CUCKOO_TRIE as CUCKOO, MASSTREE as OURS, MLP_INDEX as MLP, SKIP_LIST, WORMHOLE,
+};
 
 /// Whom an experiment compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

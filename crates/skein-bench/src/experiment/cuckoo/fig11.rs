@@ -4,17 +4,14 @@ use linkme::distributed_slice;
 
 use super::super::findings::Place;
 use super::super::grid::{self, Point, over_key_sets};
-use super::super::memory::{comparable, least_mean_most, over_doubling};
+use super::super::memory::{MOST, comparable, least_mean_most, over_doubling};
 use super::super::partakers::{CUCKOO, Partakers, WORMHOLE};
 use super::super::weigh::{BESIDE, per_key};
 use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use super::{ART, SETS, TREE, count};
 use crate::Result;
-use crate::result::At;
 
 const MEAN: Place<'_> = per_key("memory beside keys and values, mean over a doubling");
-/// The measure that `cuckoo-targets` has too.
-pub const MOST: Place<'_> = per_key("memory beside keys and values, most over a doubling");
 /// By how much the paper's has more than the leanest trees at most.
 const ABOVE_TREES: f64 = 2.56;
 
@@ -64,24 +61,10 @@ fn judge(findings: &Findings) -> Judgement {
     beside.chain([trees]).reduce(Judgement::beside).unwrap_or_else(|| Judgement::untested("not measured"))
 }
 
-/// The most that an index holds over a doubling to these keys, for a point.
-///
-/// # Errors
-/// If the figure is none.
-pub fn add_most(
-    bench: &mut Bench,
-    at: Option<&At>,
-    keys: &crate::keyset::Keys,
-    entry: &crate::rival::index::Entry,
-) -> Result<()> {
-    let [_, _, most] = least_mean_most(&over_doubling(keys, entry), |held| held.beside);
-    bench.add(MOST, entry.name, at, most)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Answer;
+    use crate::result::{Answer, At};
 
     #[test]
     fn it_is_between_trees_of_bytes_and_trees_of_keys() {

@@ -7,16 +7,15 @@ use super::super::aims::{Aims, Rate, rate};
 use super::super::findings::Place;
 use super::super::grid::{self, Grid, INSERT, Inserts, Point, Weigh};
 use super::super::loops::{DEPENDENT, GET_MANY, LOOKUP, Loop, Prepared};
-use super::super::memory_read::{self, times};
+use super::super::memory_read;
 use super::super::partakers::{CUCKOO, OURS, Partakers, WORMHOLE};
 use super::super::wormhole::SCAN;
 use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use super::TREE;
-use super::fig11::{MOST, add_most};
 use crate::Result;
 use crate::keyset::KeySet;
 use crate::result::{At, Better};
-use crate::rival::index::{self, CUCKOO_TRIE_TABLE};
+use crate::rival::index::CUCKOO_TRIE_TABLE;
 
 const LOOPS: [Loop; 4] = [LOOKUP, DEPENDENT, GET_MANY, SCAN];
 
@@ -29,8 +28,6 @@ const IN_READS: Place<'_> =
 const KINDS: [&str; 6] = ["rand-8", "osm", "rand-16", "reddit", "az1", "file:"];
 /// A dependent lookup takes as long as so many reads of memory at most, on the first kind.
 const READS: f64 = 3.0;
-/// While it grows, it has so many times its bytes at most.
-const GROWING: f64 = 1.5;
 
 /// What is wanted on all kinds.
 const fn all(least: f64) -> [Option<f64>; 6] {
@@ -52,6 +49,7 @@ const AIMS: Aims<6> = Aims {
     rates: &RATES,
     bytes: [Some(27.0), None, None, None, Some(30.0), Some(40.0)],
     part: CUCKOO_TRIE_TABLE,
+    growing: Some(1.5),
 };
 
 fn points(plan: &Plan) -> Vec<Point> {
@@ -94,35 +92,23 @@ static TARGETS: Experiment = Experiment {
 /// A read of memory beside the lookups of each round; and, once, what the index holds while it grows to these keys.
 fn beside(bench: &mut Bench, point: &Point, set: &KeySet, _prepared: &[Prepared]) -> Result<()> {
     let read = memory_read::measure(bench, point)?;
-    for (name, lookup) in times(bench, DEPENDENT.measure, point) {
-        bench.add(IN_READS, &name, point.at.as_ref(), lookup / read)?;
-    }
-    let label = point.at.as_ref().map(|at| &*at.label);
-    if bench.plan.wants(CUCKOO) && bench.findings.cell(MOST.measure, CUCKOO, label).is_none() {
-        for entry in index::all().into_iter().filter(|entry| entry.name == CUCKOO) {
-            add_most(bench, point.at.as_ref(), &set.keys, entry)?;
-        }
-    }
-    Ok(())
+    memory_read::add_in_reads(bench, DEPENDENT.measure, point, IN_READS, read)?;
+    AIMS.weigh_growing(bench, point, set)
 }
 
 fn judge(findings: &Findings) -> Judgement {
     let sets: Vec<&str> = findings.labels(LOOKUPS).into_iter().flatten().collect();
-    let median = |measure: &str, set: &str| findings.median(measure, CUCKOO, Some(set));
     let reads = sets.iter().filter(|set| AIMS.kind(set) == Some(0)).map(|set| {
-        let reads = median(IN_READS.measure, set).map(|reads| ((*set).to_owned(), reads));
+        let reads =
+            findings.median(IN_READS.measure, CUCKOO, Some(set)).map(|reads| ((*set).to_owned(), reads));
         Judgement::at_most(READS, &format!("{}, Cuckoo Trie", IN_READS.measure), &Vec::from_iter(reads))
     });
-    let growing = sets.iter().filter_map(|set| {
-        let most = GROWING * AIMS.bytes[AIMS.kind(set)?]?;
-        let held = median(MOST.measure, set).map(|held| ((*set).to_owned(), held));
-        Some(Judgement::at_most(most, &format!("{}, Cuckoo Trie", MOST.measure), &Vec::from_iter(held)))
-    });
-    reads.chain(growing).fold(AIMS.judge(findings, LOOKUPS), Judgement::beside)
+    reads.fold(AIMS.judge(findings, LOOKUPS), Judgement::beside)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::memory::MOST;
     use super::super::super::weigh::{BESIDE, per_key};
     use super::*;
     use crate::result::Answer;

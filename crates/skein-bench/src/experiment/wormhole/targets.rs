@@ -38,6 +38,7 @@ const AIMS: Aims<3> = Aims {
     rates: &RATES,
     bytes: [Some(22.0), Some(22.0), Some(26.0)],
     part: WORMHOLE_TRIE,
+    growing: None,
 };
 
 fn grid(plan: &Plan) -> Grid<'static> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use linkme::distributed_slice;
 
-use super::findings::Place;
-use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::super::findings::Place;
+use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::probe::{self, Groups, OnPages, Pages, normalized, size};
 use crate::result::{At, Better, Cell};
 use crate::{Result, machine};

@@ -1,0 +1,66 @@
+//! MlpIndex's figures 1, 2, 9 and 10 and its tables 2 and 3.
+//!
+//! | file | experiment | what |
+//! | --- | --- | --- |
+//! | `fig1.rs` | `mlpindex-fig1`, `-fig2` | memory itself: reads that do not need each other |
+//! | `fig9.rs` | `mlpindex-fig9`, `-fig10` | the paper's two distributions of keys, beside others; their figures are table 3's |
+//! | `table2.rs` | `mlpindex-table2` | operations in reads of memory |
+//! | `targets.rs` | `mlpindex-targets` | what this project wants of it |
+//!
+//! The paper's table 1 is of its skip list: `../skip_list.rs`.
+
+mod fig1;
+mod fig9;
+mod table2;
+mod targets;
+
+use super::Plan;
+use super::grid::{Grid, Inserts, Weigh, over_key_sets};
+use super::loops::{LOOKUP_80, LOWER_BOUND, Loop};
+use super::partakers::Partakers;
+
+/// The paper's distributions A and B.
+const A: &str = "mlp-a";
+const B: &str = "mlp-b";
+
+/// The paper's way to ask: each operation waits for the answer to the one before.
+const LOOKUP_ALONE: Loop = LOOKUP_80.dependent("lookup, 80 % hits, dependent");
+const BOUND_ALONE: Loop = LOWER_BOUND.dependent("lower bound, 15 % hits, dependent");
+
+/// The paper has 80 million.
+fn count(plan: &Plan) -> usize {
+    plan.keys_or([300_000, 5_000_000, 20_000_000, 80_000_000])
+}
+
+/// A grid over key sets on one thread, with keys of the same kind that are not there.
+fn over_sets(plan: &Plan, sets: &[&str], loops: &'static [Loop], takes: Partakers) -> Grid<'static> {
+    let count = count(plan);
+    Grid {
+        points: over_key_sets(plan.sets_or(sets), count, count / 4),
+        loops,
+        operations: count.clamp(1_000, 2_000_000),
+        inserts: Inserts::Timed,
+        memory: Weigh::No,
+        takes,
+        beside: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::named;
+    use super::*;
+
+    #[test]
+    fn every_figure_and_table_is_there_and_says_what_it_needs() {
+        let plan = |count| Plan { count: Some(count), ..Plan::of_a_test() };
+        for name in
+            ["mlpindex-fig9", "mlpindex-fig10", "mlpindex-table2", "mlpindex-targets", "skiplist-iterator"]
+        {
+            let experiment = named(name).expect("registered");
+            let memory = |count| (experiment.memory)(&plan(count)).expect("good names of key sets");
+            assert!(memory(1_000) > 0 && memory(1_000_000) > memory(1_000), "{name}");
+            assert!((experiment.steps)(&plan(1_000)) > 0, "{name}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Table 2: how many reads of memory, one after the other, an operation takes as long as.
+
+use linkme::distributed_slice;
+
+use super::super::findings::Place;
+use super::super::grid::{self, Grid, INSERT, Point};
+use super::super::loops::{Loop, Prepared};
+use super::super::memory_read;
+use super::super::partakers::{MLP, Partakers};
+use super::super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use super::{A, B, BOUND_ALONE, LOOKUP_ALONE};
+use crate::Result;
+use crate::keyset::KeySet;
+use crate::result::Better;
+use crate::rival::index::{MLP_INDEX_ALL_LEVELS as LEVELS, MLP_INDEX_SERIAL as SERIAL};
+
+const LOOPS: [Loop; 2] = [LOOKUP_ALONE, BOUND_ALONE];
+
+const fn in_reads(measure: &'static str) -> Place<'static> {
+    Place { measure, unit: "reads", better: Better::Less }
+}
+
+/// A row of the table: the measure that is timed, where its time in reads stands, and the paper's on distributions A and B.
+struct Row {
+    timed: &'static str,
+    place: Place<'static>,
+    paper: [(&'static str, f64); 2],
+}
+
+const ROWS: [Row; 3] = [
+    Row {
+        timed: LOOKUP_ALONE.measure,
+        place: in_reads("lookup, in reads of memory"),
+        paper: [(A, 1.58), (B, 1.91)],
+    },
+    Row { timed: INSERT, place: in_reads("insert, in reads of memory"), paper: [(A, 2.10), (B, 2.90)] },
+    Row {
+        timed: BOUND_ALONE.measure,
+        place: in_reads("lower bound, in reads of memory"),
+        paper: [(A, 2.82), (B, 3.05)],
+    },
+];
+
+fn grid(plan: &Plan) -> Grid<'static> {
+    let takes = Partakers::Named(&[MLP, LEVELS, SERIAL]);
+    Grid { beside: Some(beside), ..super::over_sets(plan, &[A, B], &LOOPS, takes) }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static TABLE2: Experiment = Experiment {
+    name: "mlpindex-table2",
+    rank: 131,
+    title: "lookups, inserts and lower bounds of MlpIndex in reads of memory, on both distributions",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", table 2 and section 4.4",
+    claim: "on distributions A and B a lookup takes as long as 1.58 and 1.91 reads of memory, an insert as 2.10 and 2.90, a lower bound as 2.82 and 3.05; by the model of section 2 at most 2.4, 2.9 and 3.4",
+    memory: |plan| Ok(grid(plan).memory()? + memory_read::memory(super::count(plan))),
+    steps: |plan| grid(plan).steps(plan),
+    run: |bench| grid::run(bench, &grid(&bench.plan)),
+    judge,
+};
+
+/// A read of memory beside the operations of each round.
+fn beside(bench: &mut Bench, point: &Point, _set: &KeySet, _prepared: &[Prepared]) -> Result<()> {
+    let read = memory_read::measure(bench, point)?;
+    ROWS.iter().try_for_each(|row| memory_read::add_in_reads(bench, row.timed, point, row.place, read))
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let judged = ROWS.iter().flat_map(|row| {
+        let measure = row.place.measure;
+        row.paper.iter().filter_map(move |&(set, most)| {
+            let reads = findings.median(measure, MLP, Some(set))?;
+            Some(Judgement::at_most(most, &format!("{measure}, MlpIndex"), &[(set.to_owned(), reads)]))
+        })
+    });
+    Judgement::each_of(judged, &format!("the paper's figures are for {A} and {B}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{Answer, At};
+
+    #[test]
+    fn each_row_is_judged_on_each_distribution() {
+        let mut findings = Findings::default();
+        assert_eq!(judge(&findings).answer, Answer::CannotBeTested);
+        findings.add(ROWS[0].place, MLP, Some(&At::name("key set", "rand-8")), 1.0);
+        assert_eq!(judge(&findings).answer, Answer::CannotBeTested);
+        for row in &ROWS {
+            findings.add(row.place, MLP, Some(&At::name("key set", A)), 2.5);
+            findings.add(row.place, MLP, Some(&At::name("key set", B)), 3.0);
+        }
+        let judged = judge(&findings).each();
+        let answers: Vec<_> = judged.iter().map(|judged| judged.answer).collect();
+        use Answer::{DoesNotHold, Holds};
+        assert_eq!(answers, [DoesNotHold, DoesNotHold, DoesNotHold, DoesNotHold, Holds, Holds], "{judged:?}");
+        assert!(judged[4].why.ends_with("mlp-a: 2.50 (at most 2.82 is claimed)"), "{judged:?}");
+    }
+}

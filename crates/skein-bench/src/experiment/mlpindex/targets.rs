@@ -1,0 +1,142 @@
+//! What this project wants of MlpIndex, target by target, each with a verdict of its own.
+
+use linkme::distributed_slice;
+
+use super::super::aims::{Aims, Rate, rate};
+use super::super::grid::{self, Grid, INSERT, Point, Weigh};
+use super::super::loops::{DEPENDENT, GET_MANY, LOOKUP, LOWER_BOUND, Loop, Prepared};
+use super::super::partakers::{MLP, Partakers};
+use super::super::{Bench, EXPERIMENTS, Experiment, Plan};
+use super::{A, B, BOUND_ALONE};
+use crate::Result;
+use crate::keyset::KeySet;
+use crate::rival::index::{BTREE_OF_WORDS as TREE, MLP_INDEX_TABLE};
+
+const LOOPS: [Loop; 5] = [LOOKUP, DEPENDENT, GET_MANY, LOWER_BOUND, BOUND_ALONE];
+
+const FREE: &str = LOOKUP.measure;
+const ALONE: &str = DEPENDENT.measure;
+const ART: &str = "congee";
+
+const KINDS: [&str; 4] = [A, B, "rand-8", "osm"];
+/// Key and value.
+const PAYLOAD: f64 = 16.0;
+/// With both at most.
+const IN_ALL: f64 = 48.0;
+/// While it grows.
+const IN_ALL_GROWING: f64 = 72.0;
+
+/// What is wanted on all kinds.
+const fn all(measure: &'static str, beside: (&'static str, &'static str), least: f64) -> Rate<4> {
+    rate(measure, beside, [Some(least); 4])
+}
+
+const RATES: [Rate<4>; 8] = [
+    all(ALONE, (ALONE, TREE), 1.3),
+    all(FREE, (FREE, TREE), 2.5),
+    all(LOWER_BOUND.measure, (LOWER_BOUND.measure, TREE), 1.0),
+    all(BOUND_ALONE.measure, (BOUND_ALONE.measure, TREE), 1.0),
+    all(INSERT, (INSERT, TREE), 1.0),
+    all(GET_MANY.measure, (ALONE, MLP), 4.0),
+    all(ALONE, (ALONE, ART), 1.0),
+    all(FREE, (FREE, ART), 1.0),
+];
+
+const AIMS: Aims<4> = Aims {
+    index: MLP,
+    words: "MlpIndex",
+    kinds: KINDS,
+    rates: &RATES,
+    bytes: [Some(IN_ALL - PAYLOAD); 4],
+    part: MLP_INDEX_TABLE,
+    growing: Some((IN_ALL_GROWING - PAYLOAD) / (IN_ALL - PAYLOAD)),
+};
+
+fn grid(plan: &Plan) -> Grid<'static> {
+    let takes = Partakers::Named(&[MLP, TREE, ART]);
+    Grid { memory: Weigh::ByPart, beside: Some(beside), ..super::over_sets(plan, &KINDS, &LOOPS, takes) }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static TARGETS: Experiment = Experiment {
+    name: "mlpindex-targets",
+    rank: 132,
+    title: "what is wanted of MlpIndex on both distributions, random keys and osm, a verdict for each",
+    source: "SkeinDB's own targets",
+    claim: "beside std's BTreeMap<u64, u64> lookups are at least 1.3 times as fast in the dependent loop and 2.5 times in the independent one, lower bounds and inserts as fast; get_many(32) at least 4 times the dependent lookups; lookups at least those of congee in both loops; at most 48 bytes for a key with its value (32 beside the two), at most 72 (56) while it grows",
+    // In pieces the keys are there once more.
+    memory: |plan| Ok(2 * grid(plan).memory()?),
+    steps: |plan| grid(plan).steps(plan),
+    run: |bench| grid::run(bench, &grid(&bench.plan)),
+    judge: |findings| AIMS.judge(findings, FREE),
+};
+
+/// Once, what the index holds while it grows to these keys.
+fn beside(bench: &mut Bench, point: &Point, set: &KeySet, _prepared: &[Prepared]) -> Result<()> {
+    AIMS.weigh_growing(bench, point, set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Findings;
+    use super::super::super::findings::Place;
+    use super::super::super::memory::MOST;
+    use super::super::super::weigh::{BESIDE, per_key};
+    use super::*;
+    use crate::result::{Answer, At, Better};
+
+    /// MlpIndex does twice what the others do, `get_many` three times that, and has 30 bytes for a key, 57 while it grows.
+    fn findings(sets: &[&str]) -> Findings {
+        let mut findings = Findings::default();
+        for set in sets {
+            let at = At::name("key set", set);
+            for measure in LOOPS.map(|each| each.measure).into_iter().chain([INSERT]) {
+                let place = Place { measure, unit: "Mops/s", better: Better::More };
+                let ours = if measure == GET_MANY.measure { 6.0 } else { 2.0 };
+                for (name, rate) in [(MLP, ours), (TREE, 1.0), (ART, 1.0)] {
+                    findings.add(place, name, Some(&at), rate);
+                }
+            }
+            findings.add(per_key(BESIDE), MLP, Some(&at), 30.0);
+            findings.add(MOST, MLP, Some(&at), 57.0);
+        }
+        findings
+    }
+
+    #[test]
+    fn each_target_has_its_verdict_on_each_key_set() {
+        let judged = AIMS.judge(&findings(&KINDS), FREE).each();
+        assert_eq!(judged.len(), 4 * (8 + 2), "{judged:?}");
+        let answer = |text: &str| {
+            let found: Vec<_> = judged.iter().filter(|judged| judged.why.starts_with(text)).collect();
+            assert_eq!(found.len(), 1, "{text}: {judged:?}");
+            found[0].answer
+        };
+        assert_eq!(answer("lookup, dependent, MlpIndex / btree-u64: osm: 2.00 (at least 1.3"), Answer::Holds);
+        assert_eq!(answer("lookup, MlpIndex / btree-u64: osm: 2.00 (at least 2.5"), Answer::DoesNotHold);
+        assert_eq!(
+            answer("get_many(32), MlpIndex / its lookup, dependent: mlp-b: 3.00 (at least 4"),
+            Answer::DoesNotHold
+        );
+        assert_eq!(
+            answer("memory beside keys and values, MlpIndex, rand-8: 30.0 B/key (at most 32"),
+            Answer::Holds
+        );
+        assert_eq!(
+            answer(
+                "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at most 56"
+            ),
+            Answer::DoesNotHold
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_judged() {
+        assert_eq!(AIMS.judge(&findings(&["ints"]), FREE).each().len(), 1, "nothing is wanted of other keys");
+        let mut alone = findings(&[A]);
+        alone.cells.retain(|cell| cell.contender == MLP);
+        let judged = AIMS.judge(&alone, FREE).each();
+        let tested = judged.iter().filter(|judged| judged.answer != Answer::CannotBeTested);
+        assert_eq!(tested.count(), 3, "get_many beside its own lookups, and bytes: {judged:?}");
+    }
+}
