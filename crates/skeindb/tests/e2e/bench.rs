@@ -23,6 +23,11 @@ pub fn results(folder: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON object per line")).collect()
 }
 
+/// The verdicts among results.
+pub fn verdicts(lines: &[Value]) -> Vec<&Value> {
+    lines.iter().filter(|line| line["kind"] == "verdict").collect()
+}
+
 /// Our indexes, by their names in reports.
 pub fn own_indexes() -> Vec<String> {
     IndexKind::ALL.map(|kind| format!("skein-{kind}")).into()
@@ -68,8 +73,6 @@ fn every_experiment_on_indexes_runs_and_says_what_it_found() {
         "mix",
         "growth",
         "memory",
-        "mlpindex-fig1",
-        "mlpindex-fig2",
         "masstree-fig8",
         "masstree-fig9",
         "masstree-fig10",

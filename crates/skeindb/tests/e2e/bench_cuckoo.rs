@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::{assert_ran, own_indexes, results, run_all_of, tiny};
+use crate::bench::{assert_ran, own_indexes, results, run_all_of, tiny, verdicts};
 use crate::common::run;
 
 #[test]
@@ -23,7 +23,7 @@ fn each_target_of_the_cuckoo_trie_is_answered_on_each_key_set() {
     let output = tiny(folder.path(), &["cuckoo-targets"], &sets);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = results(folder.path());
-    let verdicts: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "verdict").collect();
+    let verdicts = verdicts(&lines);
     assert_eq!(verdicts.len(), 8 + 7 + 7, "{verdicts:?}");
     for verdict in &verdicts {
         assert_ne!(verdict["answer"], "cannot_be_tested", "{verdict}");
@@ -45,7 +45,7 @@ fn growth_is_beside_a_table_that_does_not_grow() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = results(folder.path());
     assert_ran(&lines, &["cuckoo-resize"]);
-    let verdicts: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "verdict").collect();
+    let verdicts = verdicts(&lines);
     assert_eq!(verdicts.len(), 5, "{verdicts:?}");
     let moved = &verdicts[0];
     assert!(
@@ -80,7 +80,7 @@ fn keys_in_their_order_are_asked_of_a_server_on_each_index() {
             assert_eq!(sets, ["az1", "rand-16"], "{measure} of {index}");
         }
     }
-    let verdicts: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "verdict").collect();
+    let verdicts = verdicts(&lines);
     let untested: Vec<_> =
         verdicts.iter().filter(|verdict| verdict["answer"] == "cannot_be_tested").collect();
     assert_eq!((verdicts.len(), untested.len()), (4, 1), "Redis was not measured: {verdicts:?}");

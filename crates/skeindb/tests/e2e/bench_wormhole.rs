@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::{assert_ran, own_indexes, results, run_all_of, tiny};
+use crate::bench::{assert_ran, own_indexes, results, run_all_of, tiny, verdicts};
 
 #[test]
 fn every_figure_of_wormhole_runs_and_has_verdicts() {
@@ -22,7 +22,7 @@ fn each_target_of_wormhole_is_answered_on_each_key_set() {
     let output = tiny(folder.path(), &["wormhole-targets"], &sets);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = results(folder.path());
-    let verdicts: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "verdict").collect();
+    let verdicts = verdicts(&lines);
     assert_eq!(verdicts.len(), 7 + 8 + 8, "{verdicts:?}");
     for verdict in &verdicts {
         assert_ne!(verdict["answer"], "cannot_be_tested", "{verdict}");

@@ -4,6 +4,7 @@
 mod bad_input;
 mod bench;
 mod bench_cuckoo;
+mod bench_mlpindex;
 mod bench_wormhole;
 mod check;
 mod common;
