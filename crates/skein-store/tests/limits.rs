@@ -3,7 +3,7 @@
 mod common;
 
 use common::{open, options};
-use skein_store::{Change, Durability, Error, Row, Rows, VALUE_BYTES_MAX};
+use skein_store::{Change, Durability, Error, IndexKind, Row, Rows, Store, StoreOptions, VALUE_BYTES_MAX};
 
 /// Writes that make their row before they know whether it is wanted panicked on a value longer than any row; so did a
 /// program's own that came by [`Writer::update`](skein_store::Writer::update).
@@ -47,4 +47,28 @@ fn names_that_are_not_there_do_not_get_into_the_log() {
     assert_eq!(store.remove_columns(b"row", &[&huge, names[7].as_bytes(), &huge]).unwrap(), 1);
     store.close().unwrap();
     assert_eq!(open(folder.path(), Durability::Sync).get_columns(b"row", None).unwrap().len(), 999);
+}
+
+/// An index for short keys has a limit of its own, below the option's: a longer key is refused and not there, and all else goes on.
+#[test]
+fn an_index_for_short_keys_says_its_own_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = || StoreOptions { index: IndexKind::Mlp, ..options(Durability::Sync) };
+    let store = Store::open(folder.path(), short()).unwrap();
+    let refused = store.put(b"nine byte", b"value").unwrap_err();
+    assert!(matches!(refused, Error::KeyTooLong { len: 9, limit: 8 }), "{refused:?}");
+    let refused = store.put_columns(b"nine byte", &[(b"column", b"value")]).unwrap_err();
+    assert!(matches!(refused, Error::KeyTooLong { len: 9, limit: 8 }), "{refused:?}");
+    assert!(store.get(b"nine byte").is_none() && store.is_empty());
+    for key in 0..500_u64 {
+        store.put(&key.to_be_bytes(), b"value").unwrap();
+    }
+    store.put(b"", b"the empty key").unwrap();
+    store.close().unwrap();
+    let store = Store::open(folder.path(), short()).unwrap();
+    assert_eq!(store.len(), 501);
+    store.put(b"", b"again").unwrap();
+    store.close().unwrap();
+    // What it wrote, any other index takes.
+    assert_eq!(open(folder.path(), Durability::Sync).len(), 501);
 }

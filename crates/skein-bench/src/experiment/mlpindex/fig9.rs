@@ -117,7 +117,7 @@ fn judge_overlap(findings: &Findings, set: &str) -> Judgement {
         let median = |each: &Loop| findings.median(each.measure, MLP, Some(set));
         Some((free.measure.to_owned(), median(waits)? / median(free)?))
     });
-    Judgement::at_least(OVERLAP, "MlpIndex, dependent / independent", &Vec::from_iter(kept))
+    Judgement::at_least(OVERLAP, "MlpIndex, dependent / independent", &kept.collect::<Vec<_>>())
 }
 
 /// What a step lacks is worth something in dependent lookups.

@@ -83,6 +83,7 @@ mod tests {
 
     #[test]
     fn each_row_is_judged_on_each_distribution() {
+        use Answer::{DoesNotHold, Holds};
         let mut findings = Findings::default();
         assert_eq!(judge(&findings).answer, Answer::CannotBeTested);
         findings.add(ROWS[0].place, MLP, Some(&At::name("key set", "rand-8")), 1.0);
@@ -93,7 +94,6 @@ mod tests {
         }
         let judged = judge(&findings).each();
         let answers: Vec<_> = judged.iter().map(|judged| judged.answer).collect();
-        use Answer::{DoesNotHold, Holds};
         assert_eq!(answers, [DoesNotHold, DoesNotHold, DoesNotHold, DoesNotHold, Holds, Holds], "{judged:?}");
         assert!(judged[4].why.ends_with("mlp-a: 2.50 (at most 2.82 is claimed)"), "{judged:?}");
     }
