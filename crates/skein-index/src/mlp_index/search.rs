@@ -13,6 +13,7 @@
 //! 3. What was found contradicts what was not found only if the index has changed meanwhile. Then the search begins anew.
 
 use arrayvec::ArrayVec;
+use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
 use super::key::{BYTES, Key};
@@ -93,10 +94,12 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     #[cold]
     #[inline(never)]
     pub(super) fn lookup_again(&self, key: Key) -> Option<u64> {
+        let mut backoff = Backoff::new();
         loop {
             if let Ok(answer) = self.answer(key, ALL, &self.ask(key, ALL, self.table.size())) {
                 return answer;
             }
+            backoff.wait();
         }
     }
 

@@ -23,7 +23,21 @@ use crate::memory::{Arena, GrowingWords, prefetch_read};
 /// The least number of buckets: they say eleven bits of each name.
 pub(super) const LEAST: u32 = 1 << HEADER_BITS;
 /// The greatest number of buckets, 16 GiB of them; few where memory is not taken as it is needed.
-pub(super) const MOST: u32 = if cfg!(miri) { 4 * LEAST } else { 1 << 28 };
+pub(super) const MOST: u32 = if cfg!(skein_loom) {
+    LEAST
+} else if cfg!(miri) {
+    4 * LEAST
+} else {
+    1 << 28
+};
+/// The lines of so many buckets. Models have four, for names whose last bits are 0, 8, 16 or 24.
+const LINES: usize = if cfg!(skein_loom) { 4 } else { MOST as usize };
+
+/// The line of a bucket.
+#[inline(always)]
+pub(super) fn line_of(bucket: u32) -> usize {
+    if cfg!(skein_loom) { bucket as usize / 8 % LINES } else { bucket as usize }
+}
 
 /// The words of a bucket.
 pub(super) type Line = [AtomicU64; WORDS];
@@ -54,7 +68,7 @@ pub(super) struct Table<const V: usize> {
 
 impl<const V: usize> Table<V> {
     pub(super) fn new(arena: &Arena) -> Self {
-        let buckets = GrowingWords::new(arena, MOST as usize * WORDS, !has(V, WITHOUT_HUGE_PAGES));
+        let buckets = GrowingWords::new(arena, LINES * WORDS, !has(V, WITHOUT_HUGE_PAGES));
         buckets.resize(LEAST as usize * WORDS);
         let sizing = Sizing::default();
         Self {
@@ -91,13 +105,19 @@ impl<const V: usize> Table<V> {
     #[inline(always)]
     pub(super) fn line(&self, bucket: u32) -> &Line {
         // SAFETY: numbers of buckets come from `Size::place`, for a size that the table had, or are the next one that was made ready.
-        unsafe { self.buckets.line(bucket as usize) }
+        unsafe { self.buckets.line(line_of(bucket)) }
+    }
+
+    /// All buckets.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> + use<V> {
+        let step = if cfg!(skein_loom) { 8 } else { 1 };
+        (0..self.size().buckets()).step_by(step).take(LINES)
     }
 
     /// Asks for a bucket.
     #[inline(always)]
     pub(super) fn prefetch_bucket(&self, bucket: u32) {
-        prefetch_read(self.buckets.line_address(bucket as usize));
+        prefetch_read(self.buckets.line_address(line_of(bucket)));
     }
 
     /// Asks for the buckets of a name.

@@ -7,7 +7,7 @@ use crate::slot::Slot;
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Shows `each` all nodes, with their bucket. Nobody else uses the index.
     pub(super) fn each_node(&mut self, mut each: impl FnMut(u32, u64, Node)) {
-        for bucket in 0..self.table.size().buckets() {
+        for bucket in self.table.numbers() {
             let (image, _) = self.table.image(bucket);
             for (slot, head) in image.heads() {
                 let words = image.words(slot);

@@ -23,11 +23,12 @@ use skein_sync::spin::Backoff;
 
 use crate::memory::{Arena, Words, prefetch_read};
 
-const BITS: u32 = 24;
-/// Names of three symbols.
-const NAMES: u32 = 1 << BITS;
+/// The bits of a key that come after the first three symbols.
+const BEYOND: u32 = 40;
+/// Names of three symbols; in models those of small numbers alone.
+const NAMES: u32 = if cfg!(skein_loom) { 1 << 6 } else { 1 << 24 };
 /// The layers, from the bits of names upward.
-const LAYERS: usize = 4;
+const LAYERS: usize = if cfg!(skein_loom) { 1 } else { 4 };
 
 /// The first three symbols of a key.
 pub(super) type Start = u32;
@@ -35,13 +36,13 @@ pub(super) type Start = u32;
 /// The three symbols that a key begins with.
 #[inline(always)]
 pub(super) fn start_of(bits: u64) -> Start {
-    (bits >> (64 - BITS)) as u32
+    (bits >> BEYOND) as u32 % NAMES
 }
 
 /// The least key that begins so.
 #[inline(always)]
 pub(super) fn bits_from(start: Start) -> u64 {
-    u64::from(start) << (64 - BITS)
+    u64::from(start) << BEYOND
 }
 
 /// The bitmap.
@@ -56,12 +57,8 @@ pub(super) struct Top {
 
 impl Top {
     pub(super) fn new(arena: &Arena, huge: bool) -> Self {
-        let words = |layer: u32| Words::new(arena, (NAMES >> (6 * (layer + 1))) as usize, huge);
-        Self {
-            layers: [words(0), words(1), words(2), words(3)],
-            summing: Mutex::new(()),
-            clearing: AtomicBool::new(false),
-        }
+        let words = |layer| Words::new(arena, (NAMES as usize) >> (6 * (layer + 1)), huge);
+        Self { layers: std::array::from_fn(words), summing: Mutex::new(()), clearing: AtomicBool::new(false) }
     }
 
     #[inline(always)]

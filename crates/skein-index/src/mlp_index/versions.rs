@@ -18,6 +18,7 @@
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
+use super::table::line_of;
 use crate::memory::{Arena, Words};
 
 /// How many stripes there are: 16 KiB of them, half of a core's first cache.
@@ -40,7 +41,7 @@ impl Versions {
     /// The stripe of a bucket.
     #[inline(always)]
     pub(super) fn stripe(bucket: u32) -> Stripe {
-        bucket as usize % STRIPES
+        line_of(bucket) % STRIPES
     }
 
     #[inline(always)]
