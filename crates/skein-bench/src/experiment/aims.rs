@@ -40,8 +40,8 @@ pub struct Aims<const KINDS: usize> {
     pub rates: &'static [Rate<KINDS>],
     /// Bytes per key beside keys and values at most.
     pub bytes: [Option<f64>; KINDS],
-    /// The part of these whose share is printed.
-    pub part: &'static str,
+    /// The part of these whose share is printed, if there is one.
+    pub part: Option<&'static str>,
     /// While it grows to twice its size, it has so many times these bytes at most; none if that is not judged.
     pub growing: Option<f64>,
 }
@@ -94,14 +94,17 @@ impl<const KINDS: usize> Aims<KINDS> {
         Judgement::at_least(least, &format!("{}, {} / {words}", rate.measure, self.words), &ratios)
     }
 
-    /// What it takes beside keys and values, with the share of one part.
+    /// What it takes beside keys and values, with the share of one part, if there is one.
     fn judge_bytes(&self, findings: &Findings, set: &str, most: f64) -> Judgement {
-        let (words, name) = (self.words, self.part);
+        let words = self.words;
         let Some(bytes) = findings.median(BESIDE, self.index, Some(set)) else {
             return Judgement::untested(format!("{BESIDE}, {words}, {set}: not measured"));
         };
-        let part = findings.median(PARTS, self.index, Some(&part_of(set, name).label));
-        let part = part.map_or(String::new(), |part| format!(", {part:.2} of them the {name}"));
+        let share = |name| {
+            let part = findings.median(PARTS, self.index, Some(&part_of(set, name).label))?;
+            Some(format!(", {part:.2} of them the {name}"))
+        };
+        let part = self.part.and_then(share).unwrap_or_default();
         let why = format!("{BESIDE}, {words}, {set}: {bytes:.1} B/key{part} (at most {most} is claimed)");
         Judgement::of(bytes <= most, why)
     }

@@ -48,7 +48,7 @@ const AIMS: Aims<6> = Aims {
     kinds: KINDS,
     rates: &RATES,
     bytes: [Some(27.0), None, None, None, Some(30.0), Some(40.0)],
-    part: CUCKOO_TRIE_TABLE,
+    part: Some(CUCKOO_TRIE_TABLE),
     growing: Some(1.5),
 };
 

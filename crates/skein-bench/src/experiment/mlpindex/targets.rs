@@ -10,7 +10,7 @@ use super::super::{Bench, EXPERIMENTS, Experiment, Plan};
 use super::{A, B, BOUND_ALONE};
 use crate::Result;
 use crate::keyset::KeySet;
-use crate::rival::index::{BTREE_OF_WORDS as TREE, MLP_INDEX_TABLE};
+use crate::rival::index::BTREE_OF_WORDS as TREE;
 
 const LOOPS: [Loop; 5] = [LOOKUP, DEPENDENT, GET_MANY, LOWER_BOUND, BOUND_ALONE];
 
@@ -48,7 +48,7 @@ const AIMS: Aims<4> = Aims {
     kinds: KINDS,
     rates: &RATES,
     bytes: [Some(IN_ALL - PAYLOAD); 4],
-    part: MLP_INDEX_TABLE,
+    part: None,
     growing: Some((IN_ALL_GROWING - PAYLOAD) / (IN_ALL - PAYLOAD)),
 };
 

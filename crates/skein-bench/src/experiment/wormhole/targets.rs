@@ -37,7 +37,7 @@ const AIMS: Aims<3> = Aims {
     kinds: ["rand-8", "az1", "file:"],
     rates: &RATES,
     bytes: [Some(22.0), Some(22.0), Some(26.0)],
-    part: WORMHOLE_TRIE,
+    part: Some(WORMHOLE_TRIE),
     growing: None,
 };
 
