@@ -62,7 +62,10 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         ensure(self.top.is_summed_up(), || "the bitmap is not summed up".to_owned())?;
         let (keys, used) = (self.base.len.sum(), self.table.used.sum());
         ensure(keys == shape.leaves, || format!("{} leaves, and {keys} counted", shape.leaves))?;
-        ensure(used == shape.used, || format!("{} slots in use, and {used} counted", shape.used))?;
+        // Models do without this count: it orders nothing.
+        ensure(used == shape.used || cfg!(skein_loom), || {
+            format!("{} slots in use, and {used} counted", shape.used)
+        })?;
         Ok(shape)
     }
 

@@ -28,9 +28,10 @@ pub fn verdicts(lines: &[Value]) -> Vec<&Value> {
     lines.iter().filter(|line| line["kind"] == "verdict").collect()
 }
 
-/// Our indexes, by their names in reports.
-pub fn own_indexes() -> Vec<String> {
-    IndexKind::ALL.map(|kind| format!("skein-{kind}")).into()
+/// Our indexes that take keys of so many bytes, by their names in reports.
+pub fn own_indexes(key_bytes: usize) -> Vec<String> {
+    let takes = |kind: &IndexKind| kind.key_bytes_max() >= key_bytes;
+    IndexKind::ALL.into_iter().filter(takes).map(|kind| format!("skein-{kind}")).collect()
 }
 
 /// That each of these has a run with figures and verdicts.
@@ -109,7 +110,7 @@ fn memory_is_what_the_allocators_say_and_the_system_sees() {
         .chain([out.to_str().expect("temporary paths are text")]));
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = results(folder.path());
-    let contenders: Vec<_> = own_indexes().into_iter().chain(["btreemap".to_owned()]).collect();
+    let contenders: Vec<_> = own_indexes(8).into_iter().chain(["btreemap".to_owned()]).collect();
     for contender in &contenders {
         let live = median(&lines, "memory in all", contender, Some("rand-8"));
         let beside = median(&lines, "memory beside keys and values", contender, Some("rand-8"));
@@ -130,7 +131,7 @@ fn memory_is_what_the_allocators_say_and_the_system_sees() {
             "{contender}: {live}, {least} to {most}"
         );
     }
-    for contender in &own_indexes() {
+    for contender in &own_indexes(8) {
         let parts = lines
             .iter()
             .filter(|cell| cell["measure"] == "memory by part" && cell["contender"] == *contender);
@@ -162,7 +163,7 @@ fn who_is_left_out_of_a_loop_is_noted_and_threads_stand_beside_processes() {
         return;
     }
     for (measure, index) in
-        ["insert", "get"].into_iter().flat_map(|it| own_indexes().into_iter().map(move |index| (it, index)))
+        ["insert", "get"].into_iter().flat_map(|it| own_indexes(10).into_iter().map(move |index| (it, index)))
     {
         let of = |contender: &str| {
             let cell = lines.iter().find(|line| {

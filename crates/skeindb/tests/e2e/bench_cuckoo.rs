@@ -63,7 +63,7 @@ fn growth_is_beside_a_table_that_does_not_grow() {
 fn keys_in_their_order_are_asked_of_a_server_on_each_index() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("disk");
-    let options = ["--keys", "az1", "--keys", "rand-16", "--only", &own_indexes().join(","), "--dir"];
+    let options = ["--keys", "az1", "--keys", "rand-16", "--only", &own_indexes(16).join(","), "--dir"];
     let dir = dir.to_str().expect("temporary paths are text");
     let output = tiny(folder.path(), &["cuckoo-fig13"], &[&options[..], &[dir]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -71,7 +71,7 @@ fn keys_in_their_order_are_asked_of_a_server_on_each_index() {
     assert_ran(&lines, &["cuckoo-fig13"]);
     for (letter, index) in ["A", "C", "D", "E", "F"]
         .iter()
-        .flat_map(|letter| own_indexes().into_iter().map(move |index| (letter, index)))
+        .flat_map(|letter| own_indexes(16).into_iter().map(move |index| (letter, index)))
     {
         for measure in [(*letter).to_owned(), format!("{letter}, CPU")] {
             let of =

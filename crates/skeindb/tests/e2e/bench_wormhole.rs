@@ -36,14 +36,14 @@ fn each_target_of_wormhole_is_answered_on_each_key_set() {
 fn lookups_in_batches_are_asked_of_a_server_on_each_index() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("disk");
-    let options = ["--keys", "az1", "--keys", "K10", "--only", &own_indexes().join(","), "--dir"];
+    let options = ["--keys", "az1", "--keys", "K10", "--only", &own_indexes(16).join(","), "--dir"];
     let dir = dir.to_str().expect("temporary paths are text");
     let output = tiny(folder.path(), &["wormhole-fig12"], &[&options[..], &[dir]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = results(folder.path());
     assert_ran(&lines, &["wormhole-fig12"]);
     for (measure, index) in
-        ["GET", "GET, CPU"].iter().flat_map(|it| own_indexes().into_iter().map(move |index| (it, index)))
+        ["GET", "GET, CPU"].iter().flat_map(|it| own_indexes(16).into_iter().map(move |index| (it, index)))
     {
         let of = |line: &&Value| line["measure"] == **measure && line["contender"] == index.as_str();
         let sets: Vec<_> = lines.iter().filter(of).map(|cell| &cell["at"]["label"]).collect();
