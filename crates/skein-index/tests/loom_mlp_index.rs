@@ -49,6 +49,7 @@ fn model(
 
 /// A leaf goes down a level, to another bucket, and an inner node takes its place.
 #[test]
+#[ignore = "takes several minutes"]
 fn parting_of_a_leaf_against_get() {
     model(
         &[AA],
@@ -71,6 +72,7 @@ fn two_inserts_under_one_node() {
 
 /// Two keys of one name of three symbols, of which there was none.
 #[test]
+#[ignore = "takes a minute"]
 fn two_inserts_at_the_top() {
     model(&[], |index| assert_eq!(put(index, AA, 8), None), |index| assert_eq!(put(index, AB, 9), None));
 }
@@ -89,6 +91,7 @@ fn collapse_against_get() {
 }
 
 #[test]
+#[ignore = "takes a minute"]
 fn collapse_against_insert() {
     model(
         &[AA, AB],
@@ -99,6 +102,7 @@ fn collapse_against_insert() {
 
 /// A removal that makes the least key greater, against an insert that makes it less.
 #[test]
+#[ignore = "takes several minutes"]
 fn least_keys_against_each_other() {
     model(
         &[AD, AAB, AAC],
@@ -108,6 +112,7 @@ fn least_keys_against_each_other() {
 }
 
 #[test]
+#[ignore = "takes several minutes"]
 fn removals_of_both_keys_of_a_node() {
     model(
         &[AA, AB],
@@ -130,6 +135,7 @@ fn relocation_against_get() {
 }
 
 #[test]
+#[ignore = "takes several minutes"]
 fn scan_against_insert() {
     model(
         &[AA, B_],

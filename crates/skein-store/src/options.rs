@@ -25,7 +25,7 @@ pub enum IndexKind {
     Wormhole,
     /// A trie in a cuckoo hash table: any keys, in order; quick lookups of single keys, above all short ones.
     CuckooTrie,
-    /// A trie in a cuckoo hash table for keys of up to 8 bytes, such as numbers: the quickest lookups of these, and the least memory.
+    /// A trie in a cuckoo hash table for keys of up to 8 bytes, such as numbers: quick lookups of these, in little memory.
     Mlp,
     /// Linked nodes under towers: any keys, in order; snapshots, and scans that read ahead.
     SkipList,
