@@ -25,7 +25,7 @@
 //! 3. A bucket that comes begins with another version than it ever had, by all chance: so nobody takes it for what it was before it went.
 
 use skein_sync::atomic::{AtomicU64, Ordering};
-use skein_sync::mutex::{Mutex, MutexGuard};
+use skein_sync::mutex::{Mutex, MutexGuard, try_lock};
 
 use super::bucket::{Bucket, WORDS};
 use super::depths::Depths;
@@ -136,11 +136,7 @@ impl<const V: usize> Table<V> {
 
     /// The right to change the size, unless another thread has it.
     pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, u32>> {
-        match self.resizing.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
-        }
+        try_lock(&self.resizing)
     }
 
     /// Makes buckets ready to be added, so that there are `size`.

@@ -19,8 +19,7 @@
 use arrayvec::ArrayVec;
 
 use super::image::Image;
-use super::name::HEADER;
-use super::name::{Name, Pair, SECONDARY, places_of, turned};
+use super::name::{HEADER, Name, Pair, SECONDARY, places_of, turned};
 use super::node::{Node, Words, moved};
 use super::room;
 use super::search::Seen;
@@ -265,8 +264,6 @@ impl<'t, const V: usize> Change<'t, V> {
                 self.carry(from, &image.words(slot), to);
             }
         }
-        // Both are as they are to be, also if no node goes.
-        self.image(to);
     }
 
     /// Moves all nodes of a bucket to another one, as they are.

@@ -5,7 +5,7 @@
 //! its aim, or no way to make room; and by removals that leave the table far from its aim. So no operation waits for a whole
 //! table to be moved. Source: linear hashing (Litwin, VLDB 1980); the paper's table has one size.
 
-use skein_sync::mutex::MutexGuard;
+use skein_sync::mutex::try_lock;
 use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
@@ -13,7 +13,7 @@ use super::change::{Change, Obstacle};
 use super::image::SLOTS;
 use super::levels::Levels;
 use super::node::level_in;
-use super::table::{LEAST, MOST, Table};
+use super::table::{LEAST, MOST};
 use super::variant::{CROWDED, has};
 use crate::index::Refused;
 use crate::linear::{Size, split_from};
@@ -40,17 +40,6 @@ impl Sizing {
     }
 }
 
-impl<const V: usize> Table<V> {
-    /// The right to change the size, unless another thread has it.
-    fn try_lock(&self) -> Option<MutexGuard<'_, Sizing>> {
-        match self.sizing.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
-        }
-    }
-}
-
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Whether so many hundredths of the slots are in use, or more.
     fn has_load(&self, share: usize) -> bool {
@@ -66,7 +55,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Adds some buckets if the table is loaded, unless another thread is at it.
     pub(super) fn grow_if_loaded(&self) {
         if self.has_load(FULL)
-            && let Some(mut sizing) = self.table.try_lock()
+            && let Some(mut sizing) = try_lock(&self.table.sizing)
         {
             // At its greatest size the table just gets fuller, until a write finds no place.
             let _ = self.add_some(&mut sizing);
@@ -75,7 +64,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     /// Adds some buckets, or lets another thread do so.
     pub(super) fn grow(&self) -> Result<(), Refused> {
-        let Some(mut sizing) = self.table.try_lock() else {
+        let Some(mut sizing) = try_lock(&self.table.sizing) else {
             Backoff::new().wait();
             return Ok(());
         };
@@ -111,7 +100,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     fn split(&self, size: u32, sizing: &mut Sizing) -> Result<(), Obstacle> {
         let mut change = Change::new(&self.table);
         let (old, new) = (change.take(split_from(size))?, change.take(size)?);
-        let image = *change.image(old);
+        let image = change.image_of(split_from(size));
         change.split(old, new, Size::of(size + 1));
         change.lock_buckets()?;
         change.apply_with(|| self.table.set_size(size + 1));
@@ -124,7 +113,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         if self.table.size().buckets() == LEAST || self.has_load(EMPTY) {
             return;
         }
-        let Some(_sizing) = self.table.try_lock() else { return };
+        let Some(_sizing) = try_lock(&self.table.sizing) else { return };
         // A table that crowded keys have made large is empty again together with the index.
         let steps = STEPS.max(self.table.size().buckets() / (self.base.len.sum() as u32 + 1));
         for _ in 0..steps {
