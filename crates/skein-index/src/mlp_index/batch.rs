@@ -1,13 +1,37 @@
-//! Many lookups at once: the buckets of all keys are asked for before the first is looked at.
+//! Many lookups at once: what they need of memory is asked for before the first is looked at.
+//!
+//! ```text
+//!   all keys    ask for the primary buckets of the levels that matter
+//!   all keys    the deepest node there ─► an answer, for most                   or the level that comes next, whose buckets are asked for
+//!   the others  that node ─► an answer, or the next level ...
+//! ```
+//!
+//! A lookup by itself asks for both buckets of each name, so as to wait once. Here waits are shared, and how many lines there are is what counts: most
+//! nodes are in their primary bucket, and most of the others are never asked for.
+
+use arrayvec::ArrayVec;
 
 use super::MlpIndex;
 use super::key::Key;
-use super::search::Names;
+use super::levels::{ALL, deepest_first};
+use super::name::{LEVEL_MIN, Pair};
+use super::search::{Asked, Says, says};
+use super::variant::{ALL_LEVELS, WITHOUT_PREFETCH, has};
 use crate::slot::Slot;
-use arrayvec::ArrayVec;
 
 /// Keys whose buckets are in flight together.
 const GROUP: usize = 32;
+
+/// A lookup under way.
+#[derive(Debug)]
+struct Pending {
+    key: Key,
+    /// Its place in the batch.
+    index: usize,
+    /// The level and the buckets of the node that comes next.
+    level: u32,
+    pair: Pair,
+}
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// The words of the values of many keys.
@@ -24,16 +48,83 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         mut found: impl FnMut(usize, Option<u64>),
     ) {
         for (group, start) in keys.chunks(GROUP).zip((0..).step_by(GROUP)) {
-            let levels = self.levels();
-            let size = self.table.size();
-            let asked: ArrayVec<Option<(Key, Names)>, GROUP> =
-                group.iter().map(|key| key_of(key).map(|key| (key, self.ask(key, levels, size)))).collect();
-            for (asked, index) in asked.iter().zip(start..) {
-                let answer = asked.as_ref().and_then(|(key, names)| {
-                    self.answer(*key, levels, names).unwrap_or_else(|_| self.lookup_again(*key))
-                });
-                found(index, answer);
+            let mut asked = ArrayVec::<(Key, usize, Asked), GROUP>::new();
+            for (key, index) in group.iter().zip(start..) {
+                match key_of(key) {
+                    Some(key) => asked.push((key, index, self.ask_first(key))),
+                    None => found(index, None),
+                }
             }
+            let mut pending = ArrayVec::<Pending, GROUP>::new();
+            for (key, index, asked) in &asked {
+                match self.first_says(*key, asked) {
+                    Says::Value(value) => found(*index, Some(value)),
+                    Says::Absent => found(*index, None),
+                    Says::Deeper(level) => pending.push(self.ask_next(*key, *index, level)),
+                }
+            }
+            while !pending.is_empty() {
+                pending.retain(|lookup| match self.go_on(lookup) {
+                    Ok(answer) => {
+                        found(lookup.index, answer);
+                        false
+                    }
+                    Err(further) => {
+                        *lookup = further;
+                        true
+                    }
+                });
+            }
+        }
+    }
+
+    /// Asks for the primary buckets of a key's names of the levels that matter.
+    #[inline(always)]
+    fn ask_first(&self, key: Key) -> Asked {
+        let size = self.table.size();
+        let mut asked = Asked::new();
+        for level in deepest_first(if has(V, ALL_LEVELS) {
+            ALL
+        } else {
+            self.table.levels.load(skein_sync::atomic::Ordering::Relaxed) >> 16
+        }) {
+            let pair = self.table.pair(key, level, size);
+            if !has(V, WITHOUT_PREFETCH) {
+                self.table.prefetch_bucket(pair.primary);
+            }
+            asked.push((level, pair));
+        }
+        asked
+    }
+
+    /// What the deepest node says that is in its primary bucket; without one, the way begins at the top.
+    #[inline(always)]
+    fn first_says(&self, key: Key, asked: &Asked) -> Says {
+        let said = asked.iter().find_map(|&(level, pair)| {
+            self.table.find_first(key, level, pair, |view| says(key, level, |word| view.word(word)))
+        });
+        said.unwrap_or(Says::Deeper(LEVEL_MIN))
+    }
+
+    /// A lookup that goes on at a level, whose buckets are asked for.
+    #[inline(always)]
+    fn ask_next(&self, key: Key, index: usize, level: u32) -> Pending {
+        let pair = self.table.pair(key, level, self.table.size());
+        if !has(V, WITHOUT_PREFETCH) {
+            self.table.prefetch(pair);
+        }
+        Pending { key, index, level, pair }
+    }
+
+    /// What the node that comes next says, or how to go on; if it is not there, what a lookup by itself finds.
+    #[inline(always)]
+    fn go_on(&self, lookup: &Pending) -> Result<Option<u64>, Pending> {
+        let Pending { key, index, level, pair } = *lookup;
+        match self.ask_node(key, level, pair) {
+            Some(Says::Value(value)) => Ok(Some(value)),
+            Some(Says::Absent) => Ok(None),
+            Some(Says::Deeper(level)) => Err(self.ask_next(key, index, level)),
+            None => Ok(self.lookup_again(key)),
         }
     }
 }

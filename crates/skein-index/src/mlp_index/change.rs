@@ -19,8 +19,8 @@
 use arrayvec::ArrayVec;
 
 use super::image::Image;
-use super::name::{HEADER, Name, Pair, SECONDARY, places_of, turned};
-use super::node::{Node, Words, moved};
+use super::name::{HEADER, Name, Pair, SECONDARY, places, places_of, turned};
+use super::node::{Node, level_in, moved};
 use super::room;
 use super::search::Seen;
 use super::table::Table;
@@ -47,6 +47,14 @@ struct Held {
     seen: u64,
     image: Image,
     dirty: bool,
+}
+
+/// Where in a change a node is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    held: usize,
+    slot: usize,
+    is_secondary: bool,
 }
 
 /// A change under way.
@@ -100,23 +108,15 @@ impl<'t, const V: usize> Change<'t, V> {
         Ok(self.held.len() - 1)
     }
 
-    /// Takes the bucket of a node, which must be as the node was found; returns its slot too, and whether it is the secondary one.
-    pub(super) fn take_seen(&mut self, seen: &Seen) -> Result<(usize, usize, bool), Obstacle> {
+    /// Takes the bucket of a node, which must be as the node was found; returns where it is.
+    pub(super) fn take_seen(&mut self, seen: &Seen) -> Result<Spot, Obstacle> {
         let held = self.take(seen.bucket)?;
         if self.held[held].seen != seen.version {
             return Err(Obstacle::Changed);
         }
-        let name = Name::of(seen.what.key(), seen.what.level, &self.table.seeds);
-        let Pair { primary, secondary } = name.pair(self.size);
-        // Since the table has shrunk, both may be the same one, and the node there as in its secondary one.
-        let found = [(primary, false), (secondary, true)]
-            .into_iter()
-            .filter(|(bucket, _)| *bucket == seen.bucket)
-            .find_map(|(_, is_secondary)| {
-                let slot = self.held[held].image.find(&name, is_secondary)?;
-                Some((held, slot, is_secondary))
-            });
-        found.ok_or(Obstacle::Changed)
+        let head = seen.what.head();
+        let slot = self.held[held].image.slot_of(head).ok_or(Obstacle::Changed)?;
+        Ok(Spot { held, slot, is_secondary: head & SECONDARY != 0 })
     }
 
     /// The copy of a bucket, to be changed.
@@ -128,31 +128,21 @@ impl<'t, const V: usize> Change<'t, V> {
 
     /// Gives an inner node another least key.
     pub(super) fn set_least(&mut self, seen: &Seen, bits: u64) -> Result<(), Obstacle> {
-        let (held, slot, _) = self.take_seen(seen)?;
+        let Spot { held, slot, .. } = self.take_seen(seen)?;
         let head = &mut self.image(held).0[2 * slot];
-        *head = *head & HEADER | turned(bits, seen.what.level) & !HEADER;
+        *head = *head & HEADER | turned(bits, level_in(*head)) & !HEADER;
         Ok(())
     }
 
-    /// Gives a leaf another value.
-    pub(super) fn set_value(&mut self, leaf: &Node, value: u64) -> Result<(), Obstacle> {
-        let name = Name::of(leaf.key(), leaf.level, &self.table.seeds);
-        let Pair { primary, secondary } = name.pair(self.size);
-        for (bucket, secondary) in [(primary, false), (secondary, true)] {
-            if let Some(held) = self.held.iter_mut().find(|held| held.bucket == bucket)
-                && let Some(slot) = held.image.find(&name, secondary)
-            {
-                held.image.0[2 * slot + 1] = value;
-                held.dirty = true;
-                return Ok(());
-            }
-        }
-        Err(Obstacle::Changed)
+    /// Gives the leaf at a spot its value.
+    #[inline(always)]
+    pub(super) fn set_value(&mut self, spot: Spot, value: u64) {
+        self.image(spot.held).0[2 * spot.slot + 1] = value;
     }
 
     /// Takes a node out.
     pub(super) fn remove(&mut self, seen: &Seen) -> Result<(), Obstacle> {
-        let (held, slot, _) = self.take_seen(seen)?;
+        let Spot { held, slot, .. } = self.take_seen(seen)?;
         let words = self.image(held).remove(slot);
         self.given += words.len() / 2;
         Ok(())
@@ -160,34 +150,42 @@ impl<'t, const V: usize> Change<'t, V> {
 
     /// Puts a node in the place of another one of the same name, in the same bucket if there is room.
     pub(super) fn replace(&mut self, seen: &Seen, node: &Node) -> Result<(), Obstacle> {
-        let (held, slot, secondary) = self.take_seen(seen)?;
-        let words = self.image(held).remove(slot);
-        self.given += words.len() / 2;
-        let words = node.words(secondary);
-        if self.image(held).put(&words) {
-            self.taken += node.slots();
+        let Spot { held, slot, is_secondary } = self.take_seen(seen)?;
+        let words = node.words(is_secondary);
+        let image = self.image(held);
+        let before = image.slots(slot);
+        if before == node.slots() {
+            image.set(slot, &words);
             return Ok(());
         }
-        self.place(node)
+        image.remove(slot);
+        let put = image.put(&words);
+        self.given += before;
+        if put.is_none() {
+            return self.place(node).map(|_| ());
+        }
+        self.taken += node.slots();
+        Ok(())
     }
 
-    /// Adds a node, in one of its buckets.
-    pub(super) fn place(&mut self, node: &Node) -> Result<(), Obstacle> {
-        let name = Name::of(node.key(), node.level, &self.table.seeds);
-        let pair = name.pair(self.size);
+    /// Adds a node, in one of its buckets; returns where it is, until the change moves others.
+    pub(super) fn place(&mut self, node: &Node) -> Result<Spot, Obstacle> {
+        let (key, level) = (node.key(), node.level);
+        let (name, places) = (Name::of(key, level), places(key, level, &self.table.seeds));
+        let pair = Pair::of(places, self.size);
         let (first, second) = (self.take(pair.primary)?, self.take(pair.secondary)?);
         let is_there = |held: usize, secondary| self.held[held].image.find(&name, secondary).is_some();
         if is_there(first, false) || is_there(second, true) {
             return Err(Obstacle::Changed);
         }
-        self.note_places(name.places(), pair);
+        self.note_places(places, pair);
         let need = node.slots();
         let held = self.roomy(first, second, need).ok_or(Obstacle::Crowded)?;
         // Where both are the same bucket, the node is there as in its primary one.
-        let put = self.image(held).put(&node.words(held != first));
-        debug_assert!(put, "room was found");
+        let is_secondary = held != first;
+        let slot = self.image(held).put(&node.words(is_secondary)).ok_or(Obstacle::Crowded)?;
         self.taken += need;
-        Ok(())
+        Ok(Spot { held, slot, is_secondary })
     }
 
     fn note_places(&mut self, places: u64, pair: Pair) {
@@ -196,8 +194,8 @@ impl<'t, const V: usize> Change<'t, V> {
 
     /// One of two buckets, with so many free slots, which may have to be made.
     fn roomy(&mut self, first: usize, second: usize, need: usize) -> Option<usize> {
-        // The one that has more room.
-        let held = if self.free(second) > self.free(first) { second } else { first };
+        // The primary one if it can be: who looks up many keys asks for those first (`batch.rs`).
+        let held = if self.free(first) < need { second } else { first };
         if self.free(held) >= need {
             return Some(held);
         }
@@ -219,8 +217,13 @@ impl<'t, const V: usize> Change<'t, V> {
     pub(super) fn image_of(&self, bucket: u32) -> Image {
         match self.held.iter().find(|held| held.bucket == bucket) {
             Some(held) => held.image,
-            None => self.table.image(bucket).0,
+            None => self.table.glance(bucket),
         }
+    }
+
+    /// Asks for the buckets of a node that is to be placed.
+    pub(super) fn ask(&self, node: &Node) {
+        self.table.prefetch(self.table.pair(node.key(), node.level, self.size));
     }
 
     /// Asks for a bucket.
@@ -231,8 +234,8 @@ impl<'t, const V: usize> Change<'t, V> {
     /// Moves a node, known by its first word, from its bucket to its other one; false if there is no such node any more, or no room for it.
     pub(super) fn move_node(&mut self, from: u32, head: u64, to: u32) -> bool {
         let (Ok(old), Ok(new)) = (self.take(from), self.take(to)) else { return false };
-        let found = self.held[old].image.heads().find(|&(_, other)| other == head);
-        let Some((slot, _)) = found.filter(|_| self.places.remaining_capacity() >= PLACES_KEPT) else {
+        let found = self.held[old].image.slot_of(head);
+        let Some(slot) = found.filter(|_| self.places.remaining_capacity() >= PLACES_KEPT) else {
             return false;
         };
         let mut words = self.held[old].image.words(slot);
@@ -249,21 +252,18 @@ impl<'t, const V: usize> Change<'t, V> {
     }
 
     /// The other bucket of a node in a bucket.
+    #[inline(always)]
     pub(super) fn other(&self, head: u64, bucket: u32) -> u32 {
-        let pair = Pair::of(places_of(head, bucket, &self.table.seeds), self.size);
-        if head & SECONDARY == 0 { pair.secondary } else { pair.primary }
+        home_of(places_of(head, bucket, &self.table.seeds), moved(head), self.size)
     }
 
     /// Moves those nodes of a bucket whose place is `to` in a table of a size to that bucket, which is empty.
     pub(super) fn split(&mut self, from: usize, to: usize, size: Size) {
-        let (bucket, new, image) = (self.held[from].bucket, self.held[to].bucket, self.held[from].image);
-        for (slot, head) in image.heads() {
-            let pair = Pair::of(places_of(head, bucket, &self.table.seeds), size);
-            let home = if head & SECONDARY == 0 { pair.primary } else { pair.secondary };
-            if home == new {
-                self.carry(from, &image.words(slot), to);
-            }
-        }
+        let (bucket, new) = (self.held[from].bucket, self.held[to].bucket);
+        let goes = |head| home_of(places_of(head, bucket, &self.table.seeds), head, size) == new;
+        let ([stay, go], moved) = self.held[from].image.parted(goes);
+        (*self.image(from), *self.image(to)) = (stay, go);
+        self.moved += moved;
     }
 
     /// Moves all nodes of a bucket to another one, as they are.
@@ -271,19 +271,11 @@ impl<'t, const V: usize> Change<'t, V> {
         let image = self.held[from].image;
         room::make(self, [to, to], image.used()).ok_or(Obstacle::Crowded)?;
         for (slot, _) in image.heads() {
-            self.carry(from, &image.words(slot), to);
-        }
-        Ok(())
-    }
-
-    fn carry(&mut self, from: usize, words: &Words, to: usize) {
-        let found = self.held[from].image.heads().find(|&(_, head)| head == words[0]);
-        if let Some((slot, _)) = found {
-            self.image(from).remove(slot);
-            let put = self.image(to).put(words);
-            debug_assert!(put, "room was found");
+            self.image(to).put(&image.words(slot)).ok_or(Obstacle::Crowded)?;
             self.moved += 1;
         }
+        *self.image(from) = Image::default();
+        Ok(())
     }
 
     /// Locks all buckets of the change; afterwards nobody else changes them. If one is not as it was, none is locked.
@@ -346,6 +338,12 @@ impl<'t, const V: usize> Change<'t, V> {
             self.table.versions.unlock(stripe, seen, changed);
         }
     }
+}
+
+/// The bucket where a node of these places with this first word belongs.
+#[inline(always)]
+fn home_of(places: u64, head: u64, size: Size) -> u32 {
+    size.place(if head & SECONDARY == 0 { places } else { places >> 32 } as u32)
 }
 
 impl<const V: usize> Drop for Change<'_, V> {

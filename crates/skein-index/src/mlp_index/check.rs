@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::MlpIndex;
 use super::key::Key;
-use super::name::{LEVEL_MIN, Name, Pair, SECONDARY, places_of};
+use super::name::{LEVEL_MIN, Pair, SECONDARY, places, places_of};
 use super::node::{Body, Node};
 use super::top::start_of;
 use crate::slot::Slot;
@@ -77,7 +77,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         self.each_node(|bucket, head, node| {
             let pair = Pair::of(places_of(head, bucket, &seeds), size);
             let home = if head & SECONDARY == 0 { pair.primary } else { pair.secondary };
-            let by_name = Name::of(node.key(), node.level, &seeds).pair(size);
+            let by_name = Pair::of(places(node.key(), node.level, &seeds), size);
             if home != bucket || by_name != pair {
                 wrong = Some(format!("{node:x?} is in bucket {bucket}, and belongs to {by_name:?}"));
             }

@@ -59,11 +59,20 @@ impl Children {
     }
 
     /// All symbols, in order.
+    #[inline(always)]
     pub(super) fn iter(mut self) -> impl Iterator<Item = u8> {
+        let mut word = 0;
         std::iter::from_fn(move || {
-            let first = self.first()?;
-            self.remove(first);
-            Some(first)
+            while self.0[word] == 0 {
+                word += 1;
+                if word == self.0.len() {
+                    word -= 1;
+                    return None;
+                }
+            }
+            let bit = self.0[word].trailing_zeros();
+            self.0[word] &= self.0[word] - 1;
+            Some((64 * word as u32 + bit) as u8)
         })
     }
 }

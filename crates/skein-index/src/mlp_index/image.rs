@@ -4,7 +4,7 @@
 //! 1. A bucket's nodes lie one after the other from its first slot on; free slots, whose words are 0, come last.
 
 use super::name::{LEVEL, Name, SECONDARY};
-use super::node::{Kind, Words, level_in};
+use super::node::{Kind, MORE, Raw, Words};
 
 /// Slots in a bucket: a cache line of them.
 pub(super) const SLOTS: usize = 4;
@@ -30,27 +30,61 @@ impl Image {
     }
 
     /// The slots where nodes begin, with their first words.
+    #[inline(always)]
     pub(super) fn heads(&self) -> impl Iterator<Item = (usize, u64)> {
-        let words = self.0;
-        let mut slot = 0;
-        std::iter::from_fn(move || {
-            let head = *words.get(2 * slot).filter(|&&head| level_in(head) != 0)?;
-            let at = slot;
-            slot += Kind::of(head).slots();
-            Some((at, head))
-        })
+        let heads = self.0.iter().step_by(2).copied().enumerate();
+        heads.filter(|&(_, head)| head & LEVEL != 0 && head & LEVEL != MORE)
     }
 
     /// The slot of a node.
+    #[inline(always)]
     pub(super) fn find(&self, name: &Name, secondary: bool) -> Option<usize> {
         let want = name.want | if secondary { SECONDARY } else { 0 };
-        self.heads().find(|(_, head)| head & name.mask == want).map(|(slot, _)| slot)
+        (0..SLOTS).find(|slot| self.0[2 * slot] & name.mask == want)
+    }
+
+    /// The node in a slot.
+    #[inline(always)]
+    pub(super) fn raw(&self, slot: usize) -> Raw {
+        Raw(std::array::from_fn(|word| self.0[(2 * slot + word) % WORDS]))
+    }
+
+    /// The slot of the node with this first word, which no other one in the bucket has: the rest of the name is what the bucket says.
+    #[inline(always)]
+    pub(super) fn slot_of(&self, head: u64) -> Option<usize> {
+        (0..SLOTS).find(|slot| self.0[2 * slot] == head)
+    }
+
+    /// How many slots the node in a slot takes.
+    #[inline(always)]
+    pub(super) fn slots(&self, slot: usize) -> usize {
+        Kind::of(self.0[2 * slot]).slots()
     }
 
     /// The words of the node in a slot.
     pub(super) fn words(&self, slot: usize) -> Words {
-        let slots = Kind::of(self.0[2 * slot]).slots();
-        self.0.iter().skip(2 * slot).take(2 * slots).copied().collect()
+        let slots = self.slots(slot);
+        self.0[2 * slot..].iter().take(2 * slots).copied().collect()
+    }
+
+    /// Two buckets made of this one: of the nodes that stay, and of those that `goes` says go, by their first words. Also how many go.
+    #[inline(always)]
+    pub(super) fn parted(&self, mut goes: impl FnMut(u64) -> bool) -> ([Self; 2], u32) {
+        let (mut parts, mut ends) = ([Self::default(); 2], [0; 2]);
+        let (mut part, mut gone) = (0, 0);
+        let (slots, _) = self.0.as_chunks::<2>();
+        for &[head, more] in slots.iter().take_while(|[head, _]| head & LEVEL != 0) {
+            // Further slots of a node go where its first one went.
+            if head & LEVEL != MORE {
+                part = usize::from(goes(head));
+                gone += part as u32;
+            }
+            let end = ends[part];
+            parts[part].0[end % WORDS] = head;
+            parts[part].0[(end + 1) % WORDS] = more;
+            ends[part] = end + 2;
+        }
+        (parts, gone)
     }
 
     /// Takes a node out; those behind it move up.
@@ -62,15 +96,19 @@ impl Image {
         words
     }
 
-    /// Adds a node, if there is room.
-    pub(super) fn put(&mut self, words: &Words) -> bool {
-        let at = 2 * self.used();
-        match self.0.get_mut(at..at + words.len()) {
-            Some(place) => {
-                place.copy_from_slice(words);
-                true
-            }
-            None => false,
-        }
+    /// Adds a node, if there is room; returns its slot.
+    #[inline(always)]
+    pub(super) fn put(&mut self, words: &Words) -> Option<usize> {
+        let slot = self.used();
+        (2 * slot + words.len() <= WORDS).then(|| {
+            self.set(slot, words);
+            slot
+        })
+    }
+
+    /// Writes a node's words from a slot on.
+    #[inline(always)]
+    pub(super) fn set(&mut self, slot: usize, words: &Words) {
+        self.0[2 * slot..].iter_mut().zip(words).for_each(|(place, &word)| *place = word);
     }
 }

@@ -11,32 +11,38 @@ use super::name::{LEVEL_MAX, LEVEL_MIN};
 pub(super) const ALL: u32 = (2 << LEVEL_MAX) - (1 << LEVEL_MIN);
 /// All but the last, which only keys have that differ in trailing zeros alone.
 const USUAL: u32 = ALL & !(1 << LEVEL_MAX);
-/// A level matters if it has this share of the nodes, or more.
-const SHARE: u32 = 24;
+/// A level matters to a lookup by itself if it has this share of the nodes, or more: then it need not wait again.
+pub(super) const ONE_IN: u32 = 24;
+/// The same for lookups of a batch, which go on together, and for whom each level more is a line more.
+pub(super) const ONE_IN_BATCH: u32 = 6;
 /// Nodes that are remembered; the older ones fade.
 const REMEMBERED: u32 = 1 << 14;
 
 /// How many nodes were seen of each level.
 #[derive(Debug, Default)]
-pub(super) struct Levels([u32; LEVEL_MAX as usize + 1]);
+pub(super) struct Levels {
+    counts: [u32; LEVEL_MAX as usize + 1],
+    total: u32,
+}
 
 impl Levels {
     /// Takes a node of a level into account.
     pub(super) fn meet(&mut self, level: u32) {
-        self.0[level as usize] += 1;
-        if self.0.iter().sum::<u32>() >= REMEMBERED {
-            self.0.iter_mut().for_each(|count| *count /= 2);
+        self.counts[level as usize] += 1;
+        self.total += 1;
+        if self.total >= REMEMBERED {
+            self.counts.iter_mut().for_each(|count| *count /= 2);
+            self.total = self.counts.iter().sum();
         }
     }
 
-    /// The levels that matter.
-    pub(super) fn that_matter(&self) -> u32 {
-        let total: u32 = self.0.iter().sum();
-        if total == 0 {
+    /// The levels that have such a share of the nodes.
+    pub(super) fn that_matter(&self, one_in: u32) -> u32 {
+        if self.total == 0 {
             // Models, whose keys are few, look at two levels first.
             return if cfg!(skein_loom) { 0b1_1000 } else { USUAL };
         }
-        let matters = |level: &u32| self.0[*level as usize] * SHARE >= total;
+        let matters = |level: &u32| self.counts[*level as usize] * one_in >= self.total;
         (LEVEL_MIN..=LEVEL_MAX).filter(matters).fold(0, |levels, level| levels | 1 << level)
     }
 }
@@ -58,11 +64,11 @@ mod tests {
     #[test]
     fn levels_with_few_nodes_do_not_matter() {
         let mut levels = Levels::default();
-        assert_eq!(levels.that_matter(), 0b1_1111_1000);
+        assert_eq!(levels.that_matter(ONE_IN), 0b1_1111_1000);
         (0..100_000).for_each(|node| levels.meet(if node % 100 == 0 { 5 } else { 3 + node % 2 }));
-        assert_eq!(levels.that_matter(), 0b1_1000);
+        assert_eq!(levels.that_matter(ONE_IN), 0b1_1000);
         (0..100_000).for_each(|_| levels.meet(8));
-        assert_eq!(levels.that_matter(), 0b1_0000_0000);
+        assert_eq!(levels.that_matter(ONE_IN), 0b1_0000_0000);
         assert!(deepest_first(0b1_0000_1000).eq([8, 3]));
     }
 }

@@ -53,16 +53,16 @@ impl Seeds {
     }
 }
 
-/// How far a key is turned for its name of a level to end at the last bit.
+/// How many bits of a key are its name of a level, apart from the length; and so how far it is turned for them to end at the last bit.
 #[inline(always)]
 fn turn(level: u32) -> u32 {
-    if level < BYTES { 8 * level } else { 0 }
+    8 * level.min(BYTES)
 }
 
 /// The bits of a turned key that are its name.
 #[inline(always)]
 fn span(level: u32) -> u64 {
-    if level < BYTES { (1 << (8 * level)) - 1 } else { u64::MAX }
+    u64::MAX >> (64 - turn(level))
 }
 
 /// A key's bits as a node of a level keeps them, with all eleven last bits.
@@ -77,13 +77,12 @@ pub(super) fn turned_back(bits: u64, level: u32) -> u64 {
     bits.rotate_right(turn(level))
 }
 
-/// The name of a node, ready to be looked for.
+/// The name of a node, as its bucket has it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name {
     /// What the first word of its node is in the primary bucket, as far as `mask` goes.
     pub(super) want: u64,
     pub(super) mask: u64,
-    places: u64,
 }
 
 /// The buckets of a name.
@@ -104,28 +103,22 @@ impl Pair {
 impl Name {
     /// The name that is the first `level` symbols of a key.
     #[inline(always)]
-    pub(super) fn of(key: Key, level: u32, seeds: &Seeds) -> Self {
-        let (turned, span) = (turned(key.bits, level), span(level));
-        let (stem, low) = (turned & span & !HEADER, turned & HEADER);
-        let (want, mask) = (stem | u64::from(level), span & !HEADER | LEVEL | SECONDARY);
+    pub(super) fn of(key: Key, level: u32) -> Self {
+        let kept = span(level) & !HEADER;
+        let (want, mask) = (turned(key.bits, level) & kept | u64::from(level), kept | LEVEL | SECONDARY);
         if level > BYTES {
-            let len = u64::from(key.len);
-            let places = hash(stem, level + u32::from(key.len), seeds) ^ (low * BOTH);
-            return Self { want: want | len << LENGTH_SHIFT, mask: mask | LENGTH, places };
+            return Self { want: want | u64::from(key.len) << LENGTH_SHIFT, mask: mask | LENGTH };
         }
-        Self { want, mask, places: hash(stem, level, seeds) ^ (low * BOTH) }
+        Self { want, mask }
     }
+}
 
-    /// The bits that its places are computed from, of the secondary one in the upper half.
-    pub(super) fn places(&self) -> u64 {
-        self.places
-    }
-
-    /// The buckets, in a table of a size.
-    #[inline(always)]
-    pub(super) fn pair(&self, size: Size) -> Pair {
-        Pair::of(self.places, size)
-    }
+/// What the places of a key's name of a level are computed from, of the secondary one in the upper half.
+#[inline(always)]
+pub(super) fn places(key: Key, level: u32, seeds: &Seeds) -> u64 {
+    let turned = turned(key.bits, level);
+    let salt = if level > BYTES { level + u32::from(key.len) } else { level };
+    hash(turned & span(level) & !HEADER, salt, seeds) ^ ((turned & HEADER) * BOTH)
 }
 
 /// A bit of either place.
@@ -148,7 +141,7 @@ fn folded(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The places of a node in a bucket, as in [`Name`].
+/// The same for a node in a bucket.
 #[inline(always)]
 pub(super) fn places_of(head: u64, bucket: u32, seeds: &Seeds) -> u64 {
     let (hash, low) = hash_of(head, bucket, seeds);
@@ -183,8 +176,8 @@ mod tests {
             for number in 0..2000_u64 {
                 let key = Key { bits: number.wrapping_mul(0x9e37_79b9_7f4a_7c15), len: (number % 9) as u8 };
                 for level in LEVEL_MIN..=LEVEL_MAX {
-                    let name = Name::of(key, level, &seeds);
-                    let pair = name.pair(size);
+                    let name = Name::of(key, level);
+                    let pair = Pair::of(places(key, level, &seeds), size);
                     let kept = turned(key.bits, level) & !HEADER;
                     let header = u64::from(level) | u64::from(key.len) << LENGTH_SHIFT;
                     assert_eq!(bits_of(kept | header, pair.primary, &seeds), key.bits);

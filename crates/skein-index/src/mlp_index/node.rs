@@ -29,8 +29,23 @@ const KIND_SHIFT: u32 = 4;
 const SMALL: usize = 8;
 const MEDIUM: usize = 16;
 
-/// The words of a node.
-pub(super) type Words = ArrayVec<u64, 6>;
+/// The most words of a node.
+pub(super) const WORDS_MAX: usize = 6;
+
+/// The words of a node, for a bucket.
+pub(super) type Words = ArrayVec<u64, WORDS_MAX>;
+
+/// A node as its bucket has it: its words, and then whatever comes after them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raw(pub(super) [u64; WORDS_MAX]);
+
+impl Raw {
+    /// The first word.
+    #[inline(always)]
+    pub(super) fn head(&self) -> u64 {
+        self.0[0]
+    }
+}
 
 /// What kind of node a header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,9 +148,10 @@ impl Node {
         Self { level, bits: key.bits, body: Body::Leaf { len: key.len, value } }
     }
 
-    /// The node whose first word is `head`, in a bucket; `word` gives those after it.
+    /// The node that a bucket has so.
     #[inline(always)]
-    pub(super) fn read(head: u64, bucket: u32, seeds: &Seeds, word: impl Fn(usize) -> u64) -> Self {
+    pub(super) fn read(raw: &Raw, bucket: u32, seeds: &Seeds) -> Self {
+        let (head, word) = (raw.head(), |word: usize| raw.0[word]);
         let kind = Kind::of(head);
         let length = length_in(head);
         let body = match kind {
@@ -210,7 +226,7 @@ pub(super) fn moved(head: u64) -> u64 {
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
-    use super::super::name::Name;
+    use super::super::name::{Pair, places};
     use super::*;
     use crate::linear::Size;
 
@@ -219,7 +235,7 @@ mod tests {
         let seeds = Seeds { stem: 77, factor: 0x9e37_79b9_7f4a_7c15, mask: u64::MAX };
         let key = Key { bits: 0x0123_4567_89ab_cdef, len: 8 };
         for level in 3..=8 {
-            let pair = Name::of(key, level, &seeds).pair(Size::of(5000));
+            let pair = Pair::of(places(key, level, &seeds), Size::of(5000));
             for count in (1..=256_usize).chain([0]) {
                 let children = Children::of((0..count).map(|number| (number * 151) as u8));
                 let body = Body::Inner { depth: 8, children };
@@ -228,7 +244,9 @@ mod tests {
                 for (secondary, bucket) in [(false, pair.primary), (true, pair.secondary)] {
                     let words = node.words(secondary);
                     assert_eq!(words.len(), 2 * node.slots());
-                    assert_eq!(Node::read(words[0], bucket, &seeds, |word| words[word]), node);
+                    let raw =
+                        Raw(std::array::from_fn(|word| words.get(word).copied().unwrap_or(word as u64)));
+                    assert_eq!(Node::read(&raw, bucket, &seeds), node);
                     for symbol in 0..=255 {
                         let has = has_child(Kind::of(words[0]), symbol, |word| words[word]);
                         assert_eq!(has, count > 0 && children.contains(symbol), "{count} {symbol}");

@@ -46,10 +46,12 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 
     fn try_take_out(&self, key: Key, only: Option<u64>) -> Result<Option<u64>, Obstacle> {
-        let path = self.descend(key)?;
+        let mut path = Path::default();
+        self.descend(key, &mut path)?;
         let Some(leaf) = &path.stop else { return Ok(None) };
-        let Body::Leaf { value, .. } = leaf.what.body else { return Ok(None) };
-        if leaf.what.key() != key || only.is_some_and(|only| only != value) {
+        let node = leaf.node(&self.table.seeds);
+        let Body::Leaf { value, .. } = node.body else { return Ok(None) };
+        if node.key() != key || only.is_some_and(|only| only != value) {
             return Ok(None);
         }
         let mut plan = Change::new(&self.table);
@@ -72,22 +74,25 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         leaf: &Seen,
     ) -> Result<(), Obstacle> {
         let Some((parent, above)) = path.above.split_last() else { return plan.remove(leaf) };
-        let Body::Inner { depth, mut children } = parent.what.body else { return Err(Obstacle::Changed) };
+        let seeds = &self.table.seeds;
+        let before = parent.node(seeds);
+        let Body::Inner { depth, mut children } = before.body else { return Err(Obstacle::Changed) };
         children.remove(key.symbol(depth));
-        let first = self.child(&parent.what, children.first().ok_or(Obstacle::Changed)?)?;
-        let least = if parent.what.bits == key.bits { first.what.bits } else { parent.what.bits };
-        if least != parent.what.bits {
+        let first = self.child(&before, children.first().ok_or(Obstacle::Changed)?)?;
+        let sibling = first.node(seeds);
+        let least = if before.bits == key.bits { sibling.bits } else { before.bits };
+        if least != before.bits {
             plan.take_seen(&first)?;
-            for above in above.iter().rev().take_while(|above| above.what.bits == key.bits) {
+            for above in above.iter().rev().take_while(|above| above.node(seeds).bits == key.bits) {
                 plan.set_least(above, least)?;
             }
         }
         plan.remove(leaf)?;
         if children.len() > 1 {
             let body = Body::Inner { depth, children };
-            return plan.replace(parent, &Node { bits: least, body, ..parent.what });
+            return plan.replace(parent, &Node { bits: least, body, ..before });
         }
         plan.remove(&first)?;
-        plan.replace(parent, &Node { level: parent.what.level, ..first.what })
+        plan.replace(parent, &Node { level: before.level, ..sibling })
     }
 }

@@ -11,7 +11,7 @@ use skein_sync::spin::Backoff;
 use super::MlpIndex;
 use super::change::{Change, Obstacle};
 use super::image::SLOTS;
-use super::levels::Levels;
+use super::levels::{Levels, ONE_IN, ONE_IN_BATCH};
 use super::node::level_in;
 use super::table::{LEAST, MOST};
 use super::variant::{CROWDED, has};
@@ -23,7 +23,7 @@ use crate::slot::Slot;
 const STEPS: u32 = if cfg!(skein_loom) { 1 } else { 8 };
 /// The share of slots in use, in hundredths, above which the table grows; the paper has 90 for a table that is filled once. Before a table that grows by
 /// single buckets has doubled, those that were not split yet have twice the nodes to bear that the others have.
-const FULL: usize = 76;
+const FULL: usize = 70;
 /// The share below which it shrinks.
 const EMPTY: usize = 45;
 /// Tries to make room for a merge before it is put off.
@@ -34,9 +34,9 @@ const TRIES: usize = 4;
 pub(super) struct Sizing(Levels);
 
 impl Sizing {
-    /// The levels that matter.
+    /// The levels that matter, and in the upper half those that matter to a batch.
     pub(super) fn levels(&self) -> u32 {
-        self.0.that_matter()
+        self.0.that_matter(ONE_IN) | self.0.that_matter(ONE_IN_BATCH) << 16
     }
 }
 

@@ -13,7 +13,7 @@
 use arrayvec::ArrayVec;
 
 use super::change::Change;
-use super::image::{Image, SLOTS};
+use super::image::SLOTS;
 use super::node::Kind;
 
 /// Buckets that a search looks at.
@@ -99,27 +99,30 @@ fn find<const V: usize>(
         steps.push(Step { bucket: change.number(held), need, head: 0, from: NONE, moves: 0 });
     }
     let mut at = 0;
-    while let Some(&step) = steps.get(at) {
-        let image = change.image_of(step.bucket);
-        if step.from != NONE && image.free() >= step.need {
+    while at < steps.len() {
+        let first = steps.len();
+        spread(change, &mut steps, at);
+        // These were all asked for before the first of them is looked at.
+        if let Some(at) = (first..steps.len()).find(|&at| has_room(change, &steps[at])) {
             return Some(way_back(&steps, at));
-        }
-        if step.moves < MOVES_MAX {
-            spread(change, &mut steps, at, &image);
         }
         at += 1;
     }
     None
 }
 
+/// Whether the node that would come to a bucket finds room there.
+fn has_room<const V: usize>(change: &Change<'_, V>, step: &Step) -> bool {
+    change.image_of(step.bucket).free() >= step.need
+}
+
 /// Adds the other buckets of those nodes that would make enough room by going there.
-fn spread<const V: usize>(
-    change: &Change<'_, V>,
-    steps: &mut ArrayVec<Step, LOOKED_AT_MAX>,
-    at: usize,
-    image: &Image,
-) {
+fn spread<const V: usize>(change: &Change<'_, V>, steps: &mut ArrayVec<Step, LOOKED_AT_MAX>, at: usize) {
     let step = steps[at];
+    if step.moves == MOVES_MAX {
+        return;
+    }
+    let image = change.image_of(step.bucket);
     for (_, head) in image.heads() {
         let (slots, other) = (Kind::of(head).slots(), change.other(head, step.bucket));
         let is_on_the_way = std::iter::successors(Some(&step), |step| steps.get(usize::from(step.from)))

@@ -18,9 +18,9 @@ use skein_sync::spin::Backoff;
 use super::MlpIndex;
 use super::key::{BYTES, Key};
 use super::levels::{ALL, deepest_first};
-use super::name::{HEADER, LEVEL_MIN, Name, Pair, turned, turned_back};
-use super::node::{Body, Kind, Node, has_child, length_in};
-use super::table::{Found, View};
+use super::name::{HEADER, LEVEL_MIN, Pair, Seeds, turned, turned_back};
+use super::node::{Body, Kind, Node, Raw, has_child, length_in};
+use super::table::Found;
 use super::top::start_of;
 use super::variant::{ALL_LEVELS, WITHOUT_PREFETCH, has};
 use crate::linear::Size;
@@ -32,21 +32,29 @@ pub(super) struct Unsure;
 
 /// What a node says of a key.
 #[derive(Clone, Copy, Debug)]
-enum Says {
+pub(super) enum Says {
     Value(u64),
     Absent,
     /// There may be a node of this level.
     Deeper(u32),
 }
 
-/// The names of some levels of a key, with their buckets, the deepest one first.
-pub(super) type Names = ArrayVec<(u32, Name, Pair), 7>;
+/// Some levels, with the buckets of a key's names, the deepest one first.
+pub(super) type Asked = ArrayVec<(u32, Pair), 7>;
 
-/// A node with its bucket and version.
-pub(super) type Seen = Found<Node>;
+/// A node as it was found, with its bucket and version.
+pub(super) type Seen = Found<Raw>;
+
+impl Seen {
+    /// The node, taken apart.
+    #[inline]
+    pub(super) fn node(&self, seeds: &Seeds) -> Node {
+        Node::read(&self.what, self.bucket, seeds)
+    }
+}
 
 /// Where a key leads.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Path {
     /// The inner nodes on the way, from the top, all of which the key shares to their depth and has a child of.
     pub(super) above: ArrayVec<Seen, 6>,
@@ -58,25 +66,28 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// The levels to be asked for at once.
     #[inline(always)]
     pub(super) fn levels(&self) -> u32 {
-        if has(V, ALL_LEVELS) { ALL } else { self.table.levels.load(skein_sync::atomic::Ordering::Relaxed) }
+        if has(V, ALL_LEVELS) {
+            ALL
+        } else {
+            self.table.levels.load(skein_sync::atomic::Ordering::Relaxed) & 0xffff
+        }
     }
 
-    /// The names of a key of some levels, whose buckets are asked for.
+    /// Asks for the buckets of a key's names of some levels.
     #[inline(always)]
-    pub(super) fn ask(&self, key: Key, levels: u32, size: Size) -> Names {
-        let mut names = Names::new();
+    pub(super) fn ask(&self, key: Key, levels: u32, size: Size) -> Asked {
+        let mut asked = Asked::new();
         for level in deepest_first(levels) {
-            let name = Name::of(key, level, &self.table.seeds);
-            let pair = name.pair(size);
+            let pair = self.table.pair(key, level, size);
             if !has(V, WITHOUT_PREFETCH) {
                 self.table.prefetch(pair);
             }
-            names.push((level, name, pair));
+            asked.push((level, pair));
         }
         if !has(V, WITHOUT_PREFETCH) {
             self.top.prefetch(start_of(key.bits));
         }
-        names
+        asked
     }
 
     /// The word of a key's value.
@@ -105,10 +116,10 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     /// What the nodes of some levels say of a key.
     #[inline(always)]
-    pub(super) fn answer(&self, key: Key, levels: u32, names: &Names) -> Result<Option<u64>, Unsure> {
-        for (level, name, pair) in names {
-            if let Some(found) = self.table.find(name, *pair, |view| says(view, key, *level)) {
-                return self.follow(key, levels, found.what);
+    pub(super) fn answer(&self, key: Key, levels: u32, asked: &Asked) -> Result<Option<u64>, Unsure> {
+        for &(level, pair) in asked {
+            if let Some(said) = self.ask_node(key, level, pair) {
+                return self.follow(key, levels, said);
             }
         }
         if levels & 1 << LEVEL_MIN != 0 && !self.top.has(start_of(key.bits)) { Ok(None) } else { Err(Unsure) }
@@ -130,74 +141,82 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     #[cold]
     #[inline(never)]
     fn look(&self, key: Key, level: u32) -> Result<Says, Unsure> {
-        let name = Name::of(key, level, &self.table.seeds);
-        let pair = name.pair(self.table.size());
-        self.table.find(&name, pair, |view| says(view, key, level)).map(|found| found.what).ok_or(Unsure)
+        let pair = self.table.pair(key, level, self.table.size());
+        self.ask_node(key, level, pair).ok_or(Unsure)
+    }
+
+    /// What a node says of a key, if it is there.
+    #[inline(always)]
+    pub(super) fn ask_node(&self, key: Key, level: u32, pair: Pair) -> Option<Says> {
+        let found = self.table.find(key, level, pair, |view| says(key, level, |word| view.word(word)));
+        found.map(|found| found.what)
     }
 
     /// Goes along a key from the top.
-    pub(super) fn descend(&self, key: Key) -> Result<Path, Unsure> {
+    pub(super) fn descend(&self, key: Key, path: &mut Path) -> Result<(), Unsure> {
         let size = self.table.size();
-        self.ask(key, self.levels(), size);
-        let mut path = Path { above: ArrayVec::new(), stop: None };
+        let asked = self.ask(key, self.levels(), size);
+        path.above.clear();
+        path.stop = None;
         let mut level = LEVEL_MIN;
         loop {
-            let name = Name::of(key, level, &self.table.seeds);
-            let Some(seen) = self.table.node(&name, name.pair(size)) else {
+            let known = asked.iter().find(|(other, _)| *other == level);
+            let pair = known.map_or_else(|| self.table.pair(key, level, size), |(_, pair)| *pair);
+            let Some(seen) = self.table.node(key, level, pair) else {
                 // Without the node there must be no key; further down, its parent has just said that there is one.
                 let is_empty = level == LEVEL_MIN && !self.top.has(start_of(key.bits));
-                return if is_empty { Ok(path) } else { Err(Unsure) };
+                return if is_empty { Ok(()) } else { Err(Unsure) };
             };
-            match seen.what.body {
-                Body::Inner { depth, children }
-                    if key.shared_bytes(seen.what.bits) >= depth && children.contains(key.symbol(depth)) =>
-                {
-                    level = depth + 1;
-                    path.above.push(seen);
-                }
-                _ => {
-                    path.stop = Some(seen);
-                    return Ok(path);
-                }
-            }
+            let Says::Deeper(next) = says(key, level, |word| seen.what.0[word]) else {
+                path.stop = Some(seen);
+                return Ok(());
+            };
+            path.above.push(seen);
+            level = next;
         }
     }
 
     /// The child of an inner node by a symbol that it has.
     pub(super) fn child(&self, parent: &Node, symbol: u8) -> Result<Seen, Unsure> {
-        let name = self.child_name(parent, symbol).ok_or(Unsure)?;
-        self.table.node(&name, name.pair(self.table.size())).ok_or(Unsure)
+        let (key, level) = child_name(parent, symbol).ok_or(Unsure)?;
+        self.node(key, level)
     }
 
-    /// The name of the child of an inner node by a symbol; none if it is a leaf.
+    /// The node of a key's name of a level, which is there unless something has changed.
     #[inline(always)]
-    pub(super) fn child_name(&self, parent: &Node, symbol: u8) -> Option<Name> {
-        let Body::Inner { depth, .. } = parent.body else { return None };
-        let key = if depth < BYTES {
-            let shift = 56 - 8 * depth;
-            Key { bits: parent.bits & !(0xff << shift) | u64::from(symbol) << shift, len: 0 }
-        } else {
-            Key { bits: parent.bits, len: symbol }
-        };
-        Some(Name::of(key, depth + 1, &self.table.seeds))
+    pub(super) fn node(&self, key: Key, level: u32) -> Result<Seen, Unsure> {
+        self.table.node(key, level, self.table.pair(key, level, self.table.size())).ok_or(Unsure)
     }
 }
 
-/// What a node of a level, whose name the key begins with, says of the key.
+/// A key and a level, whose name is that of the child of an inner node by a symbol; none if it is a leaf.
 #[inline(always)]
-fn says(view: View<'_>, key: Key, level: u32) -> Says {
-    let head = view.word(0);
+pub(super) fn child_name(parent: &Node, symbol: u8) -> Option<(Key, u32)> {
+    let Body::Inner { depth, .. } = parent.body else { return None };
+    let key = if depth < BYTES {
+        let shift = 56 - 8 * depth;
+        Key { bits: parent.bits & !(0xff << shift) | u64::from(symbol) << shift, len: 0 }
+    } else {
+        Key { bits: parent.bits, len: symbol }
+    };
+    Some((key, depth + 1))
+}
+
+/// What a node of a level, whose name the key begins with, says of the key; `word` gives the node's words.
+#[inline(always)]
+pub(super) fn says(key: Key, level: u32, word: impl Fn(usize) -> u64) -> Says {
+    let head = word(0);
     let kind = Kind::of(head);
     // The name is the same, with the bits that stand where the header is.
     let differing = (head ^ turned(key.bits, level)) & !HEADER;
     if kind == Kind::Leaf {
         let same = differing == 0 && length_in(head) == u32::from(key.len);
-        return if same { Says::Value(view.word(1)) } else { Says::Absent };
+        return if same { Says::Value(word(1)) } else { Says::Absent };
     }
     let depth = length_in(head);
     if turned_back(differing, level).leading_zeros() < 8 * depth {
         return Says::Absent;
     }
-    let has = has_child(kind, key.symbol(depth), |word| view.word(word));
+    let has = has_child(kind, key.symbol(depth), word);
     if has { Says::Deeper(depth + 1) } else { Says::Absent }
 }

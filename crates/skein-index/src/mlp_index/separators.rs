@@ -15,9 +15,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let mut keys = Vec::new();
         for bucket in (0..buckets).step_by((buckets / SAMPLE) as usize) {
             let (image, _) = self.table.image(bucket);
-            for (slot, head) in image.heads() {
-                let words = image.words(slot);
-                let node = Node::read(head, bucket, &self.table.seeds, |word| words[word]);
+            for (slot, _) in image.heads() {
+                let node = Node::read(&image.raw(slot), bucket, &self.table.seeds);
                 if matches!(node.body, Body::Leaf { .. }) {
                     keys.push(node.key());
                 }

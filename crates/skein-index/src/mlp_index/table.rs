@@ -11,8 +11,9 @@ use skein_sync::mutex::Mutex;
 use skein_sync::reclaim::PROTECT;
 
 use super::image::{Image, SLOTS, WORDS};
-use super::name::{HEADER_BITS, Name, Pair, SECONDARY, Seeds};
-use super::node::Node;
+use super::key::Key;
+use super::name::{HEADER_BITS, Name, Pair, SECONDARY, Seeds, places};
+use super::node::Raw;
 use super::resize::Sizing;
 use super::variant::{CROWDED, WITHOUT_HUGE_PAGES, has};
 use super::versions::Versions;
@@ -127,12 +128,24 @@ impl<const V: usize> Table<V> {
         self.prefetch_bucket(pair.secondary);
     }
 
-    /// What `take` makes of the node of a name, all as it was at one moment.
+    /// The buckets of a key's name of a level, in a table of a size.
+    #[inline(always)]
+    pub(super) fn pair(&self, key: Key, level: u32, size: Size) -> Pair {
+        Pair::of(places(key, level, &self.seeds), size)
+    }
+
+    /// What `take` makes of the node of a key's name of a level, all as it was at one moment.
     ///
     /// That there is none, or none yet, or that it was just being moved, is all the same: none is no evidence.
     #[inline(always)]
-    pub(super) fn find<T>(&self, name: &Name, pair: Pair, take: impl Fn(View<'_>) -> T) -> Option<Found<T>> {
-        let Pair { primary, secondary } = pair;
+    pub(super) fn find<T>(
+        &self,
+        key: Key,
+        level: u32,
+        pair: Pair,
+        take: impl Fn(View<'_>) -> T,
+    ) -> Option<Found<T>> {
+        let (name, Pair { primary, secondary }) = (Name::of(key, level), pair);
         loop {
             let versions = (self.versions.stable(primary), self.versions.stable(secondary));
             let lines = (self.line(primary), self.line(secondary));
@@ -145,18 +158,41 @@ impl<const V: usize> Table<V> {
             // A choice and no branch: which of both it is, nobody can guess.
             let (bucket, line, version) =
                 if slot < SLOTS { (primary, lines.0, versions.0) } else { (secondary, lines.1, versions.1) };
-            let what = take(View { bucket, line, slot: slot % SLOTS });
+            let what = take(View { line, slot: slot % SLOTS });
             if !self.versions.changed(bucket, version) {
                 return Some(Found { bucket, version, what });
             }
         }
     }
 
-    /// A node of a name, with all that it has.
-    pub(super) fn node(&self, name: &Name, pair: Pair) -> Option<Found<Node>> {
-        self.find(name, pair, |view| {
-            Node::read(view.word(0), view.bucket, &self.seeds, |word| view.word(word))
-        })
+    /// The same for the name's primary bucket alone.
+    #[inline(always)]
+    pub(super) fn find_first<T>(
+        &self,
+        key: Key,
+        level: u32,
+        pair: Pair,
+        take: impl Fn(View<'_>) -> T,
+    ) -> Option<T> {
+        let (name, bucket) = (Name::of(key, level), pair.primary);
+        loop {
+            let version = self.versions.stable(bucket);
+            let line = self.line(bucket);
+            let hits = slots_of(line, name.want, name.mask);
+            if hits == 0 {
+                return None;
+            }
+            let what = take(View { line, slot: hits.trailing_zeros() as usize });
+            if !self.versions.changed(bucket, version) {
+                return Some(what);
+            }
+        }
+    }
+
+    /// The node of a key's name of a level, with all that it has.
+    #[inline(always)]
+    pub(super) fn node(&self, key: Key, level: u32, pair: Pair) -> Option<Found<Raw>> {
+        self.find(key, level, pair, |view| Raw(std::array::from_fn(|word| view.word(word))))
     }
 
     /// All of a bucket at one moment, with its version.
@@ -168,6 +204,13 @@ impl<const V: usize> Table<V> {
                 return (image, version);
             }
         }
+    }
+
+    /// A bucket as it may be: a hint.
+    #[inline(always)]
+    pub(super) fn glance(&self, bucket: u32) -> Image {
+        // Relaxed: nothing is made of it before the bucket is read again.
+        Image(std::array::from_fn(|word| self.line(bucket)[word].load(Ordering::Relaxed)))
     }
 
     /// Writes a bucket, which is locked.
@@ -196,7 +239,6 @@ fn slots_of(line: &Line, want: u64, mask: u64) -> u32 {
 /// A node in its bucket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'t> {
-    pub(super) bucket: u32,
     line: &'t Line,
     slot: usize,
 }

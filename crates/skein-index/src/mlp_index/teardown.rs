@@ -10,8 +10,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         for bucket in self.table.numbers() {
             let (image, _) = self.table.image(bucket);
             for (slot, head) in image.heads() {
-                let words = image.words(slot);
-                each(bucket, head, Node::read(head, bucket, &self.table.seeds, |word| words[word]));
+                each(bucket, head, Node::read(&image.raw(slot), bucket, &self.table.seeds));
             }
         }
     }

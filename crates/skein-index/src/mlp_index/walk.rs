@@ -18,9 +18,9 @@ use super::MlpIndex;
 use super::children::Children;
 use super::key::Key;
 use super::levels::deepest_first;
-use super::name::{LEVEL_MIN, Name};
+use super::name::LEVEL_MIN;
 use super::node::{Body, Node};
-use super::search::{Seen, Unsure};
+use super::search::{Path, Seen, Unsure, child_name};
 use super::top::{Start, bits_from, start_of};
 use crate::slot::Slot;
 
@@ -40,6 +40,9 @@ struct Frame {
 #[derive(Debug)]
 pub(super) struct Walk {
     forward: bool,
+    /// What it began from, and the way there, whose nodes are taken apart when the walk comes back to them.
+    from: Key,
+    way: Path,
     frames: ArrayVec<Frame, 6>,
     /// A leaf that comes before all others.
     first: Option<(Key, u64)>,
@@ -51,8 +54,16 @@ pub(super) struct Walk {
 
 impl Walk {
     pub(super) fn new() -> Self {
-        let (frames, starts) = (ArrayVec::new(), ArrayVec::new());
-        Self { forward: true, frames, first: None, starts, last_start: None, ahead: 1 }
+        Self {
+            forward: true,
+            from: Key::LAST,
+            way: Path::default(),
+            frames: ArrayVec::new(),
+            first: None,
+            starts: ArrayVec::new(),
+            last_start: None,
+            ahead: 1,
+        }
     }
 
     pub(super) fn is_forward(&self) -> bool {
@@ -67,38 +78,36 @@ impl Walk {
         inclusive: bool,
         forward: bool,
     ) -> Result<(), Unsure> {
-        let ahead = 1;
-        *self = Self { forward, ahead, last_start: Some(start_of(key.bits)), ..Self::new() };
-        let path = index.descend(key)?;
-        for seen in &path.above {
-            self.enter_beyond(seen, key);
-        }
-        let Some(seen) = &path.stop else { return Ok(()) };
-        match seen.what.body {
+        (self.forward, self.from, self.first, self.ahead) = (forward, key, None, 1);
+        self.frames.clear();
+        self.starts.clear();
+        self.last_start = Some(start_of(key.bits));
+        index.descend(key, &mut self.way)?;
+        let Some(seen) = &self.way.stop else { return Ok(()) };
+        let node = seen.node(&index.table.seeds);
+        match node.body {
             Body::Leaf { value, .. } => {
-                let there = seen.what.key();
+                let there = node.key();
                 if there == key && inclusive || there != key && (there > key) == forward {
                     self.first = Some((there, value));
                 }
             }
-            Body::Inner { depth, .. } if key.shared_bytes(seen.what.bits) >= depth => {
-                self.enter_beyond(seen, key);
-            }
+            Body::Inner { depth, .. } if key.shared_bytes(node.bits) >= depth => self.enter_beyond(&node),
             Body::Inner { children, .. } => {
-                if (seen.what.bits > key.bits) == forward {
-                    self.enter(index, &seen.what, children);
+                if (node.bits > key.bits) == forward {
+                    self.enter(index, &node, children);
                 }
             }
         }
         Ok(())
     }
 
-    /// Takes up a node, which a key shares to its depth, for the children beyond the key's.
-    fn enter_beyond(&mut self, seen: &Seen, key: Key) {
-        if let Body::Inner { depth, children } = seen.what.body {
-            let symbol = key.symbol(depth);
+    /// Takes up a node, which the key it began from shares to its depth, for the children beyond the key's.
+    fn enter_beyond(&mut self, node: &Node) {
+        if let Body::Inner { depth, children } = node.body {
+            let symbol = self.from.symbol(depth);
             let rest = if self.forward { children.above(symbol) } else { children.below(symbol) };
-            self.frames.push(Frame { node: seen.what, rest, unasked: rest });
+            self.frames.push(Frame { node: *node, rest, unasked: rest });
         }
     }
 
@@ -117,7 +126,7 @@ impl Walk {
         if self.forward && further != 0 {
             let size = index.table.size();
             for level in deepest_first(further) {
-                index.table.prefetch(Name::of(node.key(), level, &index.table.seeds).pair(size));
+                index.table.prefetch(index.table.pair(node.key(), level, size));
             }
         }
     }
@@ -133,9 +142,10 @@ impl Walk {
         }
         loop {
             let Some(seen) = self.next_node(index)? else { return Ok(None) };
-            match seen.what.body {
-                Body::Leaf { value, .. } => return Ok(Some((seen.what.key(), value))),
-                Body::Inner { children, .. } => self.enter(index, &seen.what, children),
+            let node = seen.node(&index.table.seeds);
+            match node.body {
+                Body::Leaf { value, .. } => return Ok(Some((node.key(), value))),
+                Body::Inner { children, .. } => self.enter(index, &node, children),
             }
         }
     }
@@ -143,14 +153,18 @@ impl Walk {
     /// The next child of the innermost node that has one, or the next one from the top; none at the end.
     #[inline]
     fn next_node<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>) -> Result<Option<Seen>, Unsure> {
-        while let Some(frame) = self.frames.last_mut() {
-            if let Some(symbol) = frame.take(self.forward) {
-                frame.ask(index, self.forward);
-                return index.child(&frame.node, symbol).map(Some);
+        loop {
+            while let Some(frame) = self.frames.last_mut() {
+                if let Some(symbol) = frame.take(self.forward) {
+                    frame.ask(index, self.forward);
+                    return index.child(&frame.node, symbol).map(Some);
+                }
+                self.frames.pop();
             }
-            self.frames.pop();
+            let Some(seen) = self.way.above.pop() else { break };
+            self.enter_beyond(&seen.node(&index.table.seeds));
         }
-        self.next_start(index).map(|start| index.at_start(start)).transpose()
+        self.next_start(index).map(|start| index.node(least_of(start), LEVEL_MIN)).transpose()
     }
 
     /// The next name of three symbols; asks for those after it.
@@ -159,7 +173,7 @@ impl Walk {
             let next = self.last_start.and_then(|last| index.top.beyond(last, self.forward));
             self.last_start = next;
             let Some(start) = next else { break };
-            index.table.prefetch(start_name(index, start).pair(index.table.size()));
+            index.table.prefetch(index.table.pair(least_of(start), LEVEL_MIN, index.table.size()));
             self.starts.push(start);
         }
         self.ahead = (2 * self.ahead).min(AHEAD_MAX);
@@ -180,21 +194,14 @@ impl Frame {
         let symbol = if forward { self.unasked.first() } else { self.unasked.last() };
         if let Some(symbol) = symbol {
             self.unasked.remove(symbol);
-            if let Some(name) = index.child_name(&self.node, symbol) {
-                index.table.prefetch(name.pair(index.table.size()));
+            if let Some((key, level)) = child_name(&self.node, symbol) {
+                index.table.prefetch(index.table.pair(key, level, index.table.size()));
             }
         }
     }
 }
 
-fn start_name<S: Slot, const V: usize>(index: &MlpIndex<S, V>, start: Start) -> Name {
-    Name::of(Key { bits: bits_from(start), len: 0 }, LEVEL_MIN, &index.table.seeds)
-}
-
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// The node of a name of three symbols.
-    fn at_start(&self, start: Start) -> Result<Seen, Unsure> {
-        let name = start_name(self, start);
-        self.table.node(&name, name.pair(self.table.size())).ok_or(Unsure)
-    }
+/// A key that begins so.
+fn least_of(start: Start) -> Key {
+    Key { bits: bits_from(start), len: 0 }
 }

@@ -13,7 +13,7 @@ use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
-use super::change::{Change, Obstacle};
+use super::change::{Change, Obstacle, Spot};
 use super::children::Children;
 use super::key::Key;
 use super::name::LEVEL_MIN;
@@ -66,12 +66,13 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
         guard: &'g G,
     ) -> Result<Tried<'g, S>, Obstacle> {
-        let path = self.descend(key)?;
-        match path.stop {
-            Some(seen) if matches!(seen.what.body, Body::Leaf { .. }) && seen.what.key() == key => {
-                self.update(&seen, change, guard)
-            }
-            _ => self.add(key, &path, change),
+        let mut path = Path::default();
+        self.descend(key, &mut path)?;
+        let Some(seen) = &path.stop else { return self.add(key, &path, None, change) };
+        let node = seen.node(&self.table.seeds);
+        match node.body {
+            Body::Leaf { value, .. } if node.key() == key => self.update(seen, value, change, guard),
+            _ => self.add(key, &path, Some((seen, node)), change),
         }
     }
 
@@ -79,12 +80,12 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     fn update<'g, G: Guard>(
         &'g self,
         seen: &Seen,
+        old: u64,
         change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
         guard: &'g G,
     ) -> Result<Tried<'g, S>, Obstacle> {
-        let Body::Leaf { value: old, .. } = seen.what.body else { return Err(Obstacle::Changed) };
         let mut plan = Change::new(&self.table);
-        plan.take_seen(seen)?;
+        let spot = plan.take_seen(seen)?;
         plan.lock()?;
         // SAFETY: the word is in the index, and is retired, if at all, under this guard or a later one.
         let before = unsafe { S::borrow(old) };
@@ -92,7 +93,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             index::Change::Keep => Ok(Tried::Done(Computed { before: Some(before), changed: false })),
             index::Change::Remove => Ok(Tried::Remove(old)),
             index::Change::Put(value) => {
-                plan.set_value(&seen.what, value.into_word())?;
+                plan.set_value(spot, value.into_word());
                 plan.apply_with(|| ());
                 // SAFETY: the old word is out of the index, which owned it.
                 unsafe { retire_value::<S>(old, guard) };
@@ -106,15 +107,15 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         &'g self,
         key: Key,
         path: &Path,
+        stop: Option<(&Seen, Node)>,
         change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
     ) -> Result<Tried<'g, S>, Obstacle> {
         let mut plan = Change::new(&self.table);
-        let level = plan_leaf(&mut plan, key, path)?;
+        let (level, spot) = self.plan_leaf(&mut plan, key, path, stop)?;
         plan.lock()?;
         let changed = match change(None) {
             index::Change::Put(value) => {
-                let leaf = Node::leaf(key, level, 0);
-                plan.set_value(&leaf, value.into_word())?;
+                plan.set_value(spot, value.into_word());
                 let crowded = plan.crowded;
                 plan.apply_with(|| {
                     if level == LEVEL_MIN {
@@ -131,43 +132,53 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         };
         Ok(Tried::Done(Computed { before: None, changed }))
     }
-}
 
-/// Plans a leaf for a key where its path ends; returns the leaf's level.
-fn plan_leaf<const V: usize>(plan: &mut Change<'_, V>, key: Key, path: &Path) -> Result<u32, Obstacle> {
-    let Some(seen) = &path.stop else {
-        plan.place(&Node::leaf(key, LEVEL_MIN, 0))?;
-        return Ok(LEVEL_MIN);
-    };
-    if key.bits < seen.what.bits {
-        for above in path.above.iter().rev().take_while(|above| key.bits < above.what.bits) {
-            plan.set_least(above, key.bits)?;
+    /// Plans a leaf for a key where its path ends, at a node if there is one; returns its level, and where it is.
+    fn plan_leaf(
+        &self,
+        plan: &mut Change<'_, V>,
+        key: Key,
+        path: &Path,
+        stop: Option<(&Seen, Node)>,
+    ) -> Result<(u32, Spot), Obstacle> {
+        let Some((seen, node)) = stop else {
+            return Ok((LEVEL_MIN, plan.place(&Node::leaf(key, LEVEL_MIN, 0))?));
+        };
+        let (here, depth, below) = part(&node, key);
+        let leaf = Node::leaf(key, depth + 1, 0);
+        plan.ask(&leaf);
+        below.iter().for_each(|below| plan.ask(below));
+        if key.bits < node.bits {
+            for above in path.above.iter().rev() {
+                if above.node(&self.table.seeds).bits <= key.bits {
+                    break;
+                }
+                plan.set_least(above, key.bits)?;
+            }
         }
+        plan.replace(seen, &here)?;
+        if let Some(below) = below {
+            plan.place(&below)?;
+        }
+        // It comes last, so nobody moves it afterwards.
+        Ok((depth + 1, plan.place(&leaf)?))
     }
-    let (here, below) = part(&seen.what, key);
-    plan.replace(seen, &here)?;
-    if let Some(below) = below {
-        plan.place(&below)?;
-    }
-    let Body::Inner { depth, .. } = here.body else { return Err(Obstacle::Changed) };
-    plan.place(&Node::leaf(key, depth + 1, 0))?;
-    Ok(depth + 1)
 }
 
-/// What a node becomes when a key is added below it that it has no child for: an inner node with the key's symbol, and what goes down a level, if
-/// anything does.
-fn part(node: &Node, key: Key) -> (Node, Option<Node>) {
+/// What a node becomes when a key is added below it that it has no child for: an inner node with the key's symbol, how deep it is, and what goes down
+/// a level, if anything does.
+fn part(node: &Node, key: Key) -> (Node, u32, Option<Node>) {
     let least = node.bits.min(key.bits);
     let shared = key.shared_bytes(node.bits);
     match node.body {
         Body::Inner { depth, mut children } if shared >= depth => {
             children.insert(key.symbol(depth));
-            (Node { bits: least, body: Body::Inner { depth, children }, ..*node }, None)
+            (Node { bits: least, body: Body::Inner { depth, children }, ..*node }, depth, None)
         }
         _ => {
             let children = Children::of([node.key().symbol(shared), key.symbol(shared)]);
             let here = Node { bits: least, body: Body::Inner { depth: shared, children }, ..*node };
-            (here, Some(Node { level: shared + 1, ..*node }))
+            (here, shared, Some(Node { level: shared + 1, ..*node }))
         }
     }
 }
