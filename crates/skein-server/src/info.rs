@@ -78,6 +78,8 @@ fn memory(_: &Shared, numbers: &StoreStats, lines: &mut Lines) {
     lines.add("index_bytes", numbers.index_bytes);
     lines.add("row_bytes", numbers.row_bytes);
     lines.add("unreclaimed_bytes", numbers.unreclaimed_bytes);
+    lines.add("snapshots", numbers.snapshots);
+    lines.add("oldest_snapshot_ms", numbers.oldest_snapshot.unwrap_or_default().as_millis());
     if let Some(resident) = resident_bytes() {
         lines.add("used_memory_rss", resident);
     }

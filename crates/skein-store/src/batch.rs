@@ -1,7 +1,7 @@
 //! A batch: several writes that are done together or not at all.
 
-/// Writes to any keys that [`crate::Store::apply`] does together: all or nothing on disk and for readers of
-/// several keys.
+/// Writes to any keys that [`crate::Store::apply`] does together: all or nothing on disk, for readers of
+/// several keys, and for snapshots.
 #[derive(Debug, Default, Clone)]
 pub struct Batch {
     pub(crate) writes: Vec<(Vec<u8>, Write)>,

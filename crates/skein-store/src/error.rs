@@ -4,7 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use skein_index::Refused;
+use skein_index::skip_list;
 use skein_log::{LogError, MAX_PAYLOAD};
+
+use crate::options::{IndexKind, SNAPSHOTS_MAX};
 
 /// What an operation of the store answers.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -53,6 +56,25 @@ pub enum Error {
     IndexFull {
         /// The keys it has.
         keys: usize,
+    },
+    /// The index that the store was opened with has no snapshots.
+    #[error(
+        "the index {index} has no snapshots; open the store with one that has (--index {}), which takes the same data folder",
+        IndexKind::with_snapshots()
+    )]
+    NoSnapshots {
+        /// The store's index.
+        index: IndexKind,
+    },
+    /// As many snapshots are live as the option `limits.snapshots` allows.
+    #[error(
+        "{live} snapshots are live, which is the limit of {limit}; drop one, or raise the limit (--max-snapshots, at most {SNAPSHOTS_MAX})"
+    )]
+    TooManySnapshots {
+        /// How many are live.
+        live: usize,
+        /// How many may be.
+        limit: usize,
     },
     /// A value was asked of a row of columns, or columns of a row with one value.
     #[error(
@@ -186,6 +208,12 @@ impl From<Refused> for Error {
             Refused::OverBudget { used, budget } => Self::OverBudget { used, budget },
             Refused::Full { keys } => Self::IndexFull { keys },
         }
+    }
+}
+
+impl From<skip_list::TooManySnapshots> for Error {
+    fn from(skip_list::TooManySnapshots { live, limit }: skip_list::TooManySnapshots) -> Self {
+        Self::TooManySnapshots { live, limit }
     }
 }
 

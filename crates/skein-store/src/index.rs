@@ -3,13 +3,14 @@
 //! A further index joins by a variant here and in [`IndexKind`].
 
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use skein_index::{
-    Change, Collector, Computed, CuckooTrie, Cursor, Direction, Guard, Masstree, MemoryUsage, MlpIndex,
-    OrderedIndex, Refused, SkipList, Wormhole, walk,
+    Change, Collector, Computed, CuckooTrie, Cursor, Direction, Guard, LocalGuard, Masstree, MemoryUsage,
+    MlpIndex, OrderedIndex, Refused, SkipList, Wormhole, skip_list, walk,
 };
 
-use crate::options::IndexKind;
+use crate::options::{IndexKind, Limits};
 use crate::row::{Row, RowRef};
 
 /// Bounds of a range of keys.
@@ -23,7 +24,8 @@ pub(crate) enum Index {
     Wormhole(Wormhole<Row>),
     CuckooTrie(CuckooTrie<Row>),
     Mlp(MlpIndex<Row>),
-    SkipList(SkipList<Row>),
+    /// Shared with the snapshots of it.
+    SkipList(Arc<SkipList<Row>>),
 }
 
 macro_rules! each {
@@ -33,19 +35,26 @@ macro_rules! each {
             Index::Wormhole($index) => $call,
             Index::CuckooTrie($index) => $call,
             Index::Mlp($index) => $call,
-            Index::SkipList($index) => $call,
+            Index::SkipList($index) => {
+                let $index: &SkipList<Row> = $index;
+                $call
+            }
         }
     };
 }
 
 impl Index {
-    pub(crate) fn new(kind: IndexKind) -> Self {
+    pub(crate) fn new(kind: IndexKind, limits: &Limits) -> Self {
         match kind {
             IndexKind::Masstree => Self::Masstree(Masstree::new()),
             IndexKind::Wormhole => Self::Wormhole(Wormhole::new()),
             IndexKind::CuckooTrie => Self::CuckooTrie(CuckooTrie::new()),
             IndexKind::Mlp => Self::Mlp(MlpIndex::new()),
-            IndexKind::SkipList => Self::SkipList(SkipList::new()),
+            IndexKind::SkipList => {
+                // One more for the checkpoint that is being written.
+                let list = SkipList::new().with_snapshot_limit(limits.snapshots + 1);
+                Self::SkipList(Arc::new(list))
+            }
         }
     }
 
@@ -109,18 +118,59 @@ impl Index {
         direction: Direction,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        let (near, far) = direction.near_and_far(bounds);
-        let mut near = near.map(<[u8]>::to_vec);
-        loop {
-            let guard = self.collector().enter();
-            let from = near.as_ref().map(Vec::as_slice);
-            let last =
-                each!(self, index => scan_chunk(index.cursor(&guard), from, far, direction, &mut each));
-            match last {
-                Some(key) => near = Bound::Excluded(key),
-                None => return,
-            }
+        scan_chunks(
+            self.collector(),
+            bounds,
+            direction,
+            |guard, near, far| each!(self, index => scan_chunk(index.cursor(guard), near, far, direction, &mut each)),
+        );
+    }
+}
+
+/// What a scan sees: the rows as they come, or as they were at one moment.
+pub(crate) enum View<'i> {
+    Now(&'i Index),
+    Moment(skip_list::Snapshot<'i, Row>),
+}
+
+impl View<'_> {
+    /// As [`Index::scan`].
+    pub(crate) fn scan(
+        &self,
+        bounds: Bounds<'_>,
+        direction: Direction,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        match self {
+            Self::Now(index) => index.scan(bounds, direction, each),
+            Self::Moment(snapshot) => scan_moment(snapshot, bounds, direction, each),
         }
+    }
+}
+
+/// As [`Index::scan`], of one moment.
+pub(crate) fn scan_moment(
+    snapshot: &skip_list::Snapshot<'_, Row>,
+    bounds: Bounds<'_>,
+    direction: Direction,
+    mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+) {
+    scan_chunks(snapshot.collector(), bounds, direction, |guard, near, far| {
+        scan_chunk(snapshot.cursor(guard), near, far, direction, &mut each)
+    });
+}
+
+/// Runs `chunk` from where it ended to the far end of `bounds`, each time with a fresh guard.
+fn scan_chunks(
+    collector: &Collector,
+    bounds: Bounds<'_>,
+    direction: Direction,
+    mut chunk: impl FnMut(&LocalGuard<'_>, Bound<&[u8]>, Bound<&[u8]>) -> Option<Vec<u8>>,
+) {
+    let (near, far) = direction.near_and_far(bounds);
+    let mut near = near.map(<[u8]>::to_vec);
+    while let Some(key) = chunk(&collector.enter(), near.as_ref().map(Vec::as_slice), far) {
+        near = Bound::Excluded(key);
     }
 }
 

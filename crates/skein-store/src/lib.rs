@@ -7,6 +7,8 @@
 //! - [`Session`]: for servers. One per worker thread, with a log of its own; answers are borrowed rows,
 //!   lookups come in batches whose memory reads overlap, several writes share one log append, and the
 //!   caller decides when to wait for a [`Ticket`].
+//!
+//! A [`Snapshot`] shows all keys as they were at one moment, where the index has snapshots.
 
 mod batch;
 mod checkpoint;
@@ -22,6 +24,7 @@ mod records;
 mod recovery;
 mod row;
 mod session;
+mod snapshot;
 mod store;
 mod stripes;
 
@@ -29,8 +32,11 @@ pub use batch::Batch;
 pub use checkpoint::CheckpointReport;
 pub use error::{Error, Result};
 pub use inspect::{CheckpointFound, Inspection, inspect};
-pub use options::{Durability, IndexKind, KEY_BYTES_MAX, Limits, StoreOptions, VALUE_BYTES_MAX};
+pub use options::{
+    Durability, IndexKind, KEY_BYTES_MAX, Limits, SNAPSHOTS_MAX, StoreOptions, VALUE_BYTES_MAX,
+};
 pub use row::{Columns, Row, RowRef, Rows};
 pub use session::{Change, Session, Ticket, Updated, Writer};
 pub use skein_index::{Direction, successor};
+pub use snapshot::Snapshot;
 pub use store::{CloseReport, ColumnFound, Entry, RecoveryReport, Store, StoreStats};

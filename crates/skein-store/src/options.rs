@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skein_index::index::MAX_KEY_LEN;
-use skein_index::mlp_index;
+use skein_index::{mlp_index, skip_list};
 use skein_log::LogOptions;
 use skein_log::storage::{OsStorage, Storage};
 use skein_sync::threads;
@@ -58,6 +58,23 @@ impl IndexKind {
             _ => KEY_BYTES_MAX,
         }
     }
+
+    /// Whether it has snapshots.
+    ///
+    /// ```
+    /// use skein_store::IndexKind;
+    /// assert!(IndexKind::SkipList.has_snapshots() && !IndexKind::Masstree.has_snapshots());
+    /// ```
+    pub fn has_snapshots(self) -> bool {
+        self == Self::SkipList
+    }
+
+    /// The names of those that have snapshots, for who asked another one for them.
+    pub(crate) fn with_snapshots() -> String {
+        let names: Vec<_> =
+            Self::ALL.into_iter().filter(|kind| kind.has_snapshots()).map(Self::name).collect();
+        names.join(", ")
+    }
 }
 
 impl std::str::FromStr for IndexKind {
@@ -86,6 +103,9 @@ pub const KEY_BYTES_MAX: usize = MAX_KEY_LEN;
 /// The longest value that a store can be told to take: 512 MiB less one byte.
 pub const VALUE_BYTES_MAX: usize = (512 << 20) - 1;
 
+/// The most snapshots that a store can be told to allow at a time. The index has one more, for checkpoints.
+pub const SNAPSHOTS_MAX: usize = skip_list::SNAPSHOTS_MAX - 1;
+
 /// Bounds on what a store takes in.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -97,11 +117,18 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Live memory (index, rows) past which writes that add are refused; `None`, the default, for no budget.
     pub memory_bytes: Option<usize>,
+    /// Snapshots at a time, 1 to [`SNAPSHOTS_MAX`]; 64 by default. Each keeps what is replaced or removed while it lives.
+    pub snapshots: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { key_bytes: KEY_BYTES_MAX, value_bytes: VALUE_BYTES_MAX, memory_bytes: None }
+        Self {
+            key_bytes: KEY_BYTES_MAX,
+            value_bytes: VALUE_BYTES_MAX,
+            memory_bytes: None,
+            snapshots: skip_list::SNAPSHOTS,
+        }
     }
 }
 
@@ -178,6 +205,10 @@ impl StoreOptions {
         if self.limits.value_bytes > VALUE_BYTES_MAX {
             let why = format!("{}; it can be up to {VALUE_BYTES_MAX}", self.limits.value_bytes);
             return bad("limits.value_bytes", why);
+        }
+        if !(1..=SNAPSHOTS_MAX).contains(&self.limits.snapshots) {
+            let why = format!("{}; it can be 1 to {SNAPSHOTS_MAX}", self.limits.snapshots);
+            return bad("limits.snapshots", why);
         }
         for (name, count) in
             [("recovery_threads", self.recovery_threads), ("checkpoint_threads", self.checkpoint_threads)]

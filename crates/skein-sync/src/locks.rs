@@ -4,7 +4,7 @@
 //! lock tells of a panic that was reported where it happened, and guards what it always did; refusing it would only turn one
 //! failure into many.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 /// Locks `mutex`.
@@ -16,6 +16,18 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What `mutex` guarded.
 pub fn into_inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks `lock` with others who do so.
+#[inline]
+pub fn shared<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks `lock` alone.
+#[inline]
+pub fn alone<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits on `condvar`.
@@ -43,5 +55,14 @@ mod tests {
         assert!(held.is_err() && mutex.is_poisoned());
         *lock(&mutex) += 1;
         assert_eq!(into_inner(mutex), 3);
+        let shared_or_alone = RwLock::new(1);
+        let held = std::panic::catch_unwind(|| {
+            *alone(&shared_or_alone) = 2;
+            let _held = alone(&shared_or_alone);
+            panic!("while holding it");
+        });
+        assert!(held.is_err() && shared_or_alone.is_poisoned());
+        *alone(&shared_or_alone) += 1;
+        assert_eq!(*shared(&shared_or_alone), 3);
     }
 }

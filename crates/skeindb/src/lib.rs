@@ -45,6 +45,7 @@
 //! - [`Store::apply`] does a [`Batch`] entirely or not at all, on disk and for [`Session::get_many_atomic`].
 //! - [`Store::range`] is not a snapshot: it has every key that is there all the while, in order and once, and may or
 //!   may not have one that comes or goes meanwhile.
+//! - [`Store::snapshot`] is one moment, with batches whole, for as many ranges and lookups as are wanted; with [`IndexKind::SkipList`] alone.
 //!
 //! # Durability
 //!
@@ -66,7 +67,8 @@ pub use skein_log::storage;
 pub use skein_store::{
     Batch, Change, CheckpointFound, CheckpointReport, CloseReport, ColumnFound, Columns, Direction,
     Durability, Entry, Error, IndexKind, Inspection, Limits, RecoveryReport, Result, Row, RowRef, Rows,
-    Session, Store, StoreOptions, StoreStats, Ticket, Updated, VALUE_BYTES_MAX, Writer, inspect,
+    SNAPSHOTS_MAX, Session, Snapshot, Store, StoreOptions, StoreStats, Ticket, Updated, VALUE_BYTES_MAX,
+    Writer, inspect,
 };
 
 pub mod client;

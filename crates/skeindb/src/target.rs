@@ -163,6 +163,7 @@ const NAMES: &[(&str, &str)] = &[
     ("segment_bytes", "--log-segment-size"),
     ("limits.key_bytes", "--max-key"),
     ("limits.value_bytes", "--max-value"),
+    ("limits.snapshots", "--max-snapshots"),
     ("clients_max", "--max-clients"),
     ("request_bytes_max", "--max-request"),
     ("arg_bytes_max", "--max-argument"),

@@ -1,15 +1,19 @@
 //! Snapshots: a view of the whole list as it was at one moment.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use skein_sync::mutex::{Mutex, lock};
-use skein_sync::reclaim::{Guard, check_guard};
+use skein_sync::reclaim::{Collector, Guard, check_guard};
 
 use super::SkipList;
 use super::cursor::SkipListCursor;
 use super::gate::{Holder, SLOTS};
 use super::kept::{Kept, NoteSlot};
+use super::variant::DEFAULT;
+use crate::index::OrderedIndex;
 use crate::slot::Slot;
 
 /// How many snapshots may be live at once, unless [`SkipList::with_snapshot_limit`] says otherwise.
@@ -94,6 +98,33 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// # Errors
     /// [`TooManySnapshots`].
     pub fn snapshot(&self) -> Result<Snapshot<'_, S, V>, TooManySnapshots> {
+        Ok(Snapshot { holder: self.hold()?, list: List::Borrowed(self) })
+    }
+
+    /// The same, for a snapshot that keeps the list alive and may go wherever the list may.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use skein_index::{Inline, OrderedIndex, SkipList};
+    ///
+    /// let list = Arc::new(SkipList::new());
+    /// list.insert(b"goose", Inline(1_u64), &list.collector().enter())?;
+    /// let snapshot = list.snapshot_owned()?;
+    /// drop(list);
+    /// let seen = std::thread::spawn(move || snapshot.get(b"goose", &snapshot.collector().enter()));
+    /// assert_eq!(seen.join().unwrap(), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`TooManySnapshots`].
+    pub fn snapshot_owned(self: &Arc<Self>) -> Result<Snapshot<'static, S, V>, TooManySnapshots> {
+        Ok(Snapshot { holder: self.hold()?, list: List::Owned(self.clone()) })
+    }
+
+    /// Takes a moment, and keeps from then on what a snapshot of it sees.
+    fn hold(&self) -> Result<Holder, TooManySnapshots> {
         let mut live = lock(&self.snapshots.live);
         let limit = self.snapshots.slots.len();
         let is_free = |&slot: &usize| live.iter().all(|(holder, _)| holder.slot != slot);
@@ -103,7 +134,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         self.snapshots.slots[slot].open();
         let holder = Holder { moment: self.gate.take_moment(slot), slot };
         live.push((holder, Instant::now()));
-        Ok(Snapshot { list: self, holder })
+        Ok(holder)
     }
 
     /// How many snapshots are live, and how old the oldest is.
@@ -113,13 +144,36 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 }
 
+/// The list of a snapshot.
+enum List<'i, S: Slot, const V: usize> {
+    Borrowed(&'i SkipList<S, V>),
+    Owned(Arc<SkipList<S, V>>),
+}
+
+impl<S: Slot, const V: usize> Deref for List<'_, S, V> {
+    type Target = SkipList<S, V>;
+
+    #[inline]
+    fn deref(&self) -> &SkipList<S, V> {
+        match self {
+            Self::Borrowed(list) => list,
+            Self::Owned(list) => list,
+        }
+    }
+}
+
 /// A view of a [`SkipList`] as it was at one moment. What it gives is read under a guard, but it needs none to live.
-pub struct Snapshot<'i, S: Slot, const V: usize> {
-    list: &'i SkipList<S, V>,
+pub struct Snapshot<'i, S: Slot, const V: usize = DEFAULT> {
+    list: List<'i, S, V>,
     holder: Holder,
 }
 
 impl<S: Slot, const V: usize> Snapshot<'_, S, V> {
+    /// The collector whose guards it takes: the list's own.
+    pub fn collector(&self) -> &Collector {
+        self.list.collector()
+    }
+
     /// The value that `key` had.
     ///
     /// # Panics
@@ -138,13 +192,13 @@ impl<S: Slot, const V: usize> Snapshot<'_, S, V> {
     /// If the guard is not of the list's own collector.
     pub fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> SkipListCursor<'g, S, G, V> {
         check_guard(&self.list.base.collector, guard);
-        SkipListCursor::new(self.list, self.holder.moment, guard)
+        SkipListCursor::new(&self.list, self.holder.moment, guard)
     }
 }
 
 impl<S: Slot, const V: usize> Drop for Snapshot<'_, S, V> {
     fn drop(&mut self) {
-        let list = self.list;
+        let list = &*self.list;
         let mut live = lock(&list.snapshots.live);
         live.retain(|&(holder, _)| holder != self.holder);
         list.gate.set_newest(live.last().map(|&(holder, _)| holder));

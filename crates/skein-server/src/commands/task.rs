@@ -6,7 +6,7 @@
 //!
 //! A worker serves many clients, so nothing it does may take long. A task goes on from the key where its last
 //! slice ended; the connection's later requests wait for it, other connections do not. The memory of the
-//! store that a scan pins is let go between slices.
+//! store that a scan pins is let go between slices. A range of a snapshot keeps that until its last slice.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -14,7 +14,7 @@ use super::Fault;
 use super::hashes::write_named;
 use super::skein::bounds::Range;
 use super::skein::write_held;
-use crate::engine::{Direction, RowRef, Session, Ticket};
+use crate::engine::{Direction, RowRef, Session, Snapshot, Ticket};
 use crate::resp::{Protocol, Reply};
 
 /// Keys of a slice that writes what they hold, and of one that removes them.
@@ -86,19 +86,27 @@ pub(crate) struct RangeTask {
     left: usize,
     shape: Shape,
     elements: usize,
+    /// All slices are of this moment; without it each is of its own time. It goes with the task.
+    snapshot: Option<Snapshot>,
 }
 
 impl RangeTask {
-    pub(crate) fn new(range: Range, direction: Direction, limit: usize, shape: Shape) -> Self {
-        Self { range, direction, left: limit, shape, elements: 0 }
+    pub(crate) fn new(
+        range: Range,
+        direction: Direction,
+        limit: usize,
+        shape: Shape,
+        snapshot: Option<Snapshot>,
+    ) -> Self {
+        Self { range, direction, left: limit, shape, elements: 0, snapshot }
     }
 
     fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
-        let Self { range, direction, left, shape, elements } = self;
+        let Self { range, direction, left, shape, elements, snapshot } = self;
         let begin = reply.position();
         let mut keys = 0;
         let (mut last, mut fault) = (None, None);
-        slice.session.scan(range.bounds(), *direction, |key, row| {
+        let write = |key: &[u8], row: RowRef<'_>| {
             match write_entry(key, row, shape, reply) {
                 Ok(count) => *elements += count,
                 Err(error) => {
@@ -114,7 +122,11 @@ impl RangeTask {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
-        });
+        };
+        match snapshot {
+            Some(snapshot) => snapshot.scan(range.bounds(), *direction, write),
+            None => slice.session.scan(range.bounds(), *direction, write),
+        }
         if let Some(fault) = fault {
             return Err(fault);
         }

@@ -7,13 +7,15 @@
 //! ```
 //!
 //! 1. An epoch is closed and made durable; what comes after it begins epoch B.
-//! 2. Threads scan ranges of keys and write parts. Rows change meanwhile, so the parts are no picture of one moment.
+//! 2. Threads scan ranges of keys and write parts. Rows change meanwhile. Where the index has snapshots the threads scan one, which is taken
+//!    here and dropped when the parts are written: the parts are one moment of epoch B or later. Elsewhere they are no picture of one moment.
 //! 3. The present epoch N is closed and made durable, hence every row that a part may hold.
 //! 4. The manifest is written. Recovery loads the parts and replays the log from B on, by versions.
 //! 5. Older checkpoints and the segments that end before B are removed.
 //!
-//! At durability `None` there is no log to replay. A checkpoint taken while writes run then holds every key as it was
-//! at some moment of the checkpoint; the one that a clean close writes is exact.
+//! At durability `None` there is no log to replay. A checkpoint taken while writes run then holds, of a snapshot, all keys as they were at its
+//! moment, with batches whole; without one, every key as it was at some moment of the checkpoint. The one that a clean close writes is
+//! exact.
 
 pub(crate) mod load;
 pub(crate) mod manifest;

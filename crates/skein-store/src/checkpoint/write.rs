@@ -13,6 +13,7 @@ use super::manifest::{Manifest, PartInfo};
 use super::pace::Pace;
 use super::part::PartWriter;
 use super::{CheckpointReport, folder_name, part_name};
+use crate::index::View;
 use crate::store::Inner;
 use crate::{Direction, Error, Result};
 
@@ -66,8 +67,12 @@ fn write_counted(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Re
     Ok(manifest)
 }
 
-/// Cuts the keys into ranges and lets threads take them in turn.
+/// Cuts the keys into ranges and lets threads take them in turn. What it keeps of the moment that it shows goes with its end.
 fn write_parts(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
+    let view = match &inner.snapshots {
+        Some(snapshots) => snapshots.for_checkpoint()?,
+        None => View::Now(&inner.index),
+    };
     let wanted = (inner.index.len() / ROWS_PER_PART_MIN).clamp(1, threads * PARTS_PER_THREAD);
     let cuts = inner.index.split_points(wanted);
     let parts: Vec<Mutex<Option<Result<PartInfo>>>> = (0..=cuts.len()).map(|_| Mutex::new(None)).collect();
@@ -77,7 +82,7 @@ fn write_parts(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Resu
             // Relaxed: a ticket; the results are handed over by the mutexes and the end of the scope.
             let part = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = parts.get(part) else { return };
-            let result = write_part(inner, folder, begin, part, &cuts);
+            let result = write_part((inner, &view), folder, begin, part, &cuts);
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             *lock(slot) = Some(result);
         }
@@ -86,14 +91,20 @@ fn write_parts(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Resu
     parts.into_iter().filter_map(into_inner).collect()
 }
 
-fn write_part(inner: &Inner, folder: &Path, begin: u64, part: usize, cuts: &[Vec<u8>]) -> Result<PartInfo> {
+fn write_part(
+    (inner, view): (&Inner, &View<'_>),
+    folder: &Path,
+    begin: u64,
+    part: usize,
+    cuts: &[Vec<u8>],
+) -> Result<PartInfo> {
     let start = part.checked_sub(1).map_or(Bound::Unbounded, |i| Bound::Included(&cuts[i][..]));
     let end = cuts.get(part).map_or(Bound::Unbounded, |cut| Bound::Excluded(&cut[..]));
     let path = folder.join(part_name(part));
     let mut writer = PartWriter::create(&*inner.folder.storage, path, inner.folder.id, begin, part)?;
     let mut pace = Pace::new();
     let mut done = Ok(());
-    inner.index.scan((start, end), Direction::Forward, |key, row| {
+    view.scan((start, end), Direction::Forward, |key, row| {
         pace.row(|| inner.written_since_checkpoint());
         done = if inner.gives_up_checkpoints() { Err(Error::Closed) } else { writer.row(key, row) };
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

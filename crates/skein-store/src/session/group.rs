@@ -2,7 +2,7 @@
 //!
 //! On disk: the group holds the epoch still, so all its records have one epoch, and epochs survive a
 //! crash whole or not at all. For readers: the stripes of the keys are latched while the index changes (see
-//! `stripes`).
+//! `stripes`). No snapshot is taken meanwhile (see `snapshot`).
 //!
 //! Everything that can refuse a write is asked before the first one is done (`expected`). What can change after that is
 //! what a single-key write does, which latches no stripe. It may turn columns into a value just before a put of
@@ -17,6 +17,7 @@ use super::writer::KEYS_PER_PREFETCH;
 use super::{Session, Ticket, Writer};
 use crate::batch::{Batch, Write};
 use crate::row::table::Column;
+use crate::snapshot::Snapshots;
 use crate::store::Inner;
 use crate::{Error, Result};
 
@@ -29,8 +30,8 @@ pub(super) enum Op<'a> {
 }
 
 impl Session {
-    /// Sets several keys together: all or nothing, on disk and for
-    /// [`get_many_atomic`](Self::get_many_atomic). MSET.
+    /// Sets several keys together: all or nothing, on disk, for [`get_many_atomic`](Self::get_many_atomic) and for
+    /// snapshots. MSET.
     ///
     /// # Errors
     /// Limits, budget, closed, stopped; nothing was done then.
@@ -80,6 +81,8 @@ impl Session {
         let done = {
             let _group = operation.as_ref().map(Operation::group);
             let _held = inner.stripes.lock(writes.iter().map(|(key, _)| *key));
+            // Last, so that who takes a snapshot waits for writes alone.
+            let _whole = inner.snapshots.as_ref().map(Snapshots::group);
             writer.admit_group(writes).and_then(|()| writer.write_group(writes))
         };
         writer.operation = operation;

@@ -14,12 +14,15 @@ use crate::folder::Folder;
 use crate::index::Index;
 use crate::options::KEY_BYTES_MAX;
 use crate::row::{RowRef, Rows};
+use crate::snapshot::Snapshots;
 use crate::stripes::Stripes;
 use crate::{Error, Result, StoreOptions, recovery};
 
 /// A store's parts.
 pub(crate) struct Inner {
     pub(crate) index: Index,
+    /// `None` if the index has none.
+    pub(crate) snapshots: Option<Snapshots>,
     pub(crate) rows: Rows,
     pub(crate) stripes: Stripes,
     pub(crate) log: Log,
@@ -70,8 +73,10 @@ impl Inner {
         let epochs = newest.as_ref().map(|(manifest, _)| manifest.epochs());
         let (log, recovered) = Log::open(storage.clone(), log_options, epochs)?;
         folder.strike_given_up()?;
+        let index = Index::new(options.index, &options.limits);
         let mut inner = Self {
-            index: Index::new(options.index),
+            snapshots: Snapshots::of(&index, options.limits.snapshots),
+            index,
             rows: Rows::new(),
             stripes: Stripes::new(),
             log,

@@ -15,12 +15,14 @@ use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
 use crate::checkpoint::{CheckpointReport, schedule::Scheduler};
+use crate::snapshot::Snapshots;
 use crate::{Error, Result, Session, StoreOptions, Ticket};
 
+pub(crate) use read::gather;
 pub use read::{ColumnFound, Entry};
 
 /// A durable ordered map from keys to rows. Cloning is cheap and gives the same store; dropping the last
-/// clone closes it, as [`close`](Store::close) does (sessions are clones too).
+/// clone closes it, as [`close`](Store::close) does (sessions and snapshots are clones too).
 ///
 /// ```
 /// use skein_store::{Store, StoreOptions};
@@ -106,6 +108,10 @@ pub struct StoreStats {
     pub unreclaimed_bytes: usize,
     /// Address space taken from the system for all this.
     pub reserved_bytes: usize,
+    /// Live snapshots, that of a checkpoint included. They keep what is replaced or removed while they live.
+    pub snapshots: usize,
+    /// How long ago the oldest of them was taken.
+    pub oldest_snapshot: Option<Duration>,
     /// The present epoch.
     pub epoch: u64,
     /// The last durable epoch.
@@ -297,6 +303,7 @@ impl Store {
     pub fn stats(&self) -> StoreStats {
         let inner = self.inner();
         let (log, memory) = (inner.log.stats(), inner.index.memory());
+        let snapshots = inner.snapshots.as_ref().map(Snapshots::numbers).unwrap_or_default();
         let checkpoints = &inner.checkpoints;
         StoreStats {
             keys: inner.index.len(),
@@ -304,6 +311,8 @@ impl Store {
             row_bytes: inner.rows.memory(),
             unreclaimed_bytes: memory.unreclaimed,
             reserved_bytes: memory.reserved + inner.rows.reserved(),
+            snapshots: snapshots.count,
+            oldest_snapshot: snapshots.oldest,
             epoch: log.epoch,
             durable_epoch: log.durable_epoch,
             log_bytes: inner.log_bytes(),

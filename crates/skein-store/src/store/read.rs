@@ -24,7 +24,7 @@ pub struct Entry {
 pub type ColumnFound = (Vec<u8>, Option<Vec<u8>>);
 
 impl Entry {
-    fn new(key: &[u8], row: RowRef<'_>) -> Self {
+    pub(crate) fn new(key: &[u8], row: RowRef<'_>) -> Self {
         Self {
             key: key.to_vec(),
             version: row.version(),
@@ -32,6 +32,21 @@ impl Entry {
             columns: row.columns().map(|(name, value)| (name.to_vec(), value.to_vec())).collect(),
         }
     }
+}
+
+/// The first `limit` rows that `scan` shows.
+pub(crate) fn gather(
+    limit: usize,
+    scan: impl FnOnce(&mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>),
+) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    if limit > 0 {
+        scan(&mut |key, row| {
+            entries.push(Entry::new(key, row));
+            if entries.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+    }
+    entries
 }
 
 impl Store {
@@ -116,7 +131,8 @@ impl Store {
         })
     }
 
-    /// The rows within `bounds`, at most `limit`, in order. Not a snapshot; see [`Session::scan`](crate::Session::scan).
+    /// The rows within `bounds`, at most `limit`, in order. Not a snapshot; see [`Session::scan`](crate::Session::scan) and
+    /// [`snapshot`](Self::snapshot).
     ///
     /// ```
     /// # use skein_store::*;
@@ -134,14 +150,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn range(&self, bounds: Bounds<'_>, direction: Direction, limit: usize) -> Vec<Entry> {
-        let mut entries = Vec::new();
-        if limit > 0 {
-            self.inner().index.scan(bounds, direction, |key, row| {
-                entries.push(Entry::new(key, row));
-                if entries.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            });
-        }
-        entries
+        gather(limit, |each| self.inner().index.scan(bounds, direction, each))
     }
 
     /// The rows whose keys start with `prefix`, at most `limit`, in order.

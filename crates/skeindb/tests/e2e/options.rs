@@ -45,6 +45,8 @@ fn options_out_of_range_make_no_folder() {
         ("--max-key", "64k", ["65536", "1 to 65535"]),
         ("--max-value", "512m", ["536870912", "536870911"]),
         ("--max-memory", "much", ["much", "64m"]),
+        ("--max-snapshots", "0", ["0", "1 to 255"]),
+        ("--max-snapshots", "256", ["256", "1 to 255"]),
         ("--max-clients", "0", ["is 0", "1 to 1048576"]),
         ("--max-request", "3g", ["3221225472", "1024 to 2147483648"]),
         ("--max-argument", "2g", ["2147483648", "1024 to 1073741824"]),

@@ -10,16 +10,17 @@ use crate::engine::Direction;
 use crate::resp::number::{parse_i64, parse_u64};
 use crate::resp::{Args, Reply};
 
-/// What follows the bounds: `[REV] [LIMIT n] [NOVALUES | COLUMNS n name...]`, in any order, each at most once.
+/// What follows the bounds: `[REV] [LIMIT n] [NOVALUES | COLUMNS n name...] [SNAPSHOT]`, in any order, each at most once.
 struct RangeOptions {
     direction: Option<Direction>,
     limit: Option<usize>,
     shape: Option<Shape>,
+    snapshot: bool,
 }
 
 impl RangeOptions {
     fn parse(args: &Args<'_>, first: usize) -> Result<Self, Fault> {
-        let mut options = Self { direction: None, limit: None, shape: None };
+        let mut options = Self { direction: None, limit: None, shape: None, snapshot: false };
         let mut rest = args.from(first);
         while let Some(word) = rest.next() {
             if is(word, "REV") && options.direction.is_none() {
@@ -38,6 +39,8 @@ impl RangeOptions {
                     return Err(SYNTAX);
                 }
                 options.shape = Some(Shape::Columns(rest.by_ref().take(count).map(<[u8]>::to_vec).collect()));
+            } else if is(word, "SNAPSHOT") && !options.snapshot {
+                options.snapshot = true;
             } else {
                 return Err(SYNTAX);
             }
@@ -45,34 +48,37 @@ impl RangeOptions {
         Ok(options)
     }
 
-    fn over(self, range: Option<Range>, reply: &mut Reply<'_>) -> Next {
+    fn over(self, range: Option<Range>, context: &Context<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
+        // Also for an empty range: whether it is one does not decide whether there are snapshots.
+        let snapshot = self.snapshot.then(|| context.session.store().snapshot()).transpose()?;
         let limit = self.limit.unwrap_or(usize::MAX);
         let Some(range) = range.filter(|_| limit > 0) else {
             reply.array(0);
-            return Next::Done;
+            return Ok(Next::Done);
         };
         let direction = self.direction.unwrap_or(Direction::Forward);
         let shape = self.shape.unwrap_or(Shape::Entries);
-        Next::Slices(Box::new(Task::Range(RangeTask::new(range, direction, limit, shape))))
+        let task = RangeTask::new(range, direction, limit, shape, snapshot);
+        Ok(Next::Slices(Box::new(Task::Range(task))))
     }
 }
 
 pub(in crate::commands) fn range(
-    _: &mut Context<'_>,
+    context: &mut Context<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
     let range = Range::parse(args.get(1), args.get(2))?;
-    Ok(RangeOptions::parse(args, 3)?.over(range, reply))
+    RangeOptions::parse(args, 3)?.over(range, context, reply)
 }
 
 pub(in crate::commands) fn prefix(
-    _: &mut Context<'_>,
+    context: &mut Context<'_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
     let range = Range::with_prefix(args.get(1));
-    Ok(RangeOptions::parse(args, 2)?.over(Some(range), reply))
+    RangeOptions::parse(args, 2)?.over(Some(range), context, reply)
 }
 
 pub(in crate::commands) fn count(

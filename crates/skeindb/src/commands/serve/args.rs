@@ -94,6 +94,9 @@ struct LimitArgs {
     /// Memory past which writes that add are refused [default: none].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
+    /// Snapshots at a time, with --index skip-list; at most 255.
+    #[arg(long, value_name = "N", default_value = "64")]
+    max_snapshots: usize,
     /// Connections at a time.
     #[arg(long, value_name = "N", default_value = "10000")]
     max_clients: usize,
@@ -150,6 +153,7 @@ impl Args {
                 key_bytes: self.limits.max_key.map_or(defaults.limits.key_bytes, saturate),
                 value_bytes: self.limits.max_value.map_or(defaults.limits.value_bytes, saturate),
                 memory_bytes: self.limits.max_memory.map(saturate),
+                snapshots: self.limits.max_snapshots,
             },
             ..defaults
         }

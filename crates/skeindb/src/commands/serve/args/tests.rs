@@ -48,7 +48,7 @@ fn every_store_option_reaches_its_field() {
         "--workers 3 --durability sync --index masstree --log-dir a --log-dir b --give-up-log-dir c \
          --log-segment-size 1m \
          --checkpoint-log-size 2m --checkpoint-interval 3s --checkpoint-threads 4 --max-key 50 --max-value 60 \
-         --max-memory 70m",
+         --max-memory 70m --max-snapshots 80",
     );
     let defaults = StoreOptions::default();
     let expected = StoreOptions {
@@ -63,7 +63,7 @@ fn every_store_option_reaches_its_field() {
         checkpoint_threads: 4,
         recovery_threads: defaults.recovery_threads,
         storage: store.storage.clone(),
-        limits: Limits { key_bytes: 50, value_bytes: 60, memory_bytes: Some(70 << 20) },
+        limits: Limits { key_bytes: 50, value_bytes: 60, memory_bytes: Some(70 << 20), snapshots: 80 },
     };
     assert_eq!(format!("{store:?}"), format!("{expected:?}"));
 }

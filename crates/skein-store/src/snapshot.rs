@@ -1,0 +1,202 @@
+//! Snapshots of a store: all keys as they were at one moment, while writers go on.
+//!
+//! ```text
+//!   put a   ──┤a├─────────────────────────────────────────►
+//!   apply   ─────────┤c        d├─────────────────────────►      a group is before the moment or after it, whole
+//!   moment  ───────────────────────┤t├────────────────────►      waits for groups under way, and they for it
+//!   put a   ────────────────────────────┤a├───────────────►      what a held at t is kept as long as the snapshot lives
+//! ```
+//!
+//! The index has the moments: what is written before one is in it, and nothing of what is written after it (`skein_index::skip_list`). A group
+//! of writes (`apply`, MSET) takes a moment for each key, so it says that it is under way, and no snapshot is taken meanwhile. Single
+//! writes say nothing.
+//!
+//! # Invariants
+//! 1. No moment is taken while a group writes: `groups` is held shared by each group from before its first write until after its last, and alone
+//!    while a moment is taken. Who holds it shared waits for no epoch and no stripe, so nobody waits long.
+//! 2. Rows never change once they are published (`row`), and the index retires none that a live snapshot sees: a row's version is part of it, so
+//!    it is the moment's too.
+//! 3. At most `limit` snapshots are live besides the one of the checkpoint that is being written.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, RwLock, RwLockReadGuard};
+
+use skein_index::{SkipList, skip_list};
+use skein_sync::atomic::{AtomicUsize, Ordering};
+use skein_sync::locks::{alone, shared};
+
+use crate::index::{Bounds, Index, View, scan_moment};
+use crate::row::{Row, RowRef};
+use crate::store::{Entry, Inner, gather};
+use crate::{Direction, Error, Result, Store};
+
+/// What a store keeps for its snapshots; there is one where the index has snapshots.
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    list: Arc<SkipList<Row>>,
+    /// See invariant 1.
+    groups: RwLock<()>,
+    /// Live snapshots, without the checkpoint's.
+    live: AtomicUsize,
+    limit: usize,
+}
+
+impl Snapshots {
+    /// Those of `index`, if it has any.
+    pub(crate) fn of(index: &Index, limit: usize) -> Option<Self> {
+        let Index::SkipList(list) = index else { return None };
+        Some(Self { list: list.clone(), groups: RwLock::new(()), live: AtomicUsize::new(0), limit })
+    }
+
+    /// Keeps moments from being taken, for the time of a group's writes.
+    pub(crate) fn group(&self) -> RwLockReadGuard<'_, ()> {
+        shared(&self.groups)
+    }
+
+    /// The moment of a checkpoint, of which there is one at a time.
+    pub(crate) fn for_checkpoint(&self) -> Result<View<'_>> {
+        let _no_groups = alone(&self.groups);
+        Ok(View::Moment(self.list.snapshot()?))
+    }
+
+    /// How many are live, and how old the oldest is; the checkpoint's is counted.
+    pub(crate) fn numbers(&self) -> skip_list::Snapshots {
+        self.list.snapshots()
+    }
+
+    /// Room for one more, unless the limit is reached.
+    fn admit(&self) -> Result<()> {
+        // Relaxed: a count, ordered with nothing.
+        let more = |live| (live < self.limit).then_some(live + 1);
+        let admitted = self.live.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        admitted.map(drop).map_err(|live| Error::TooManySnapshots { live, limit: self.limit })
+    }
+
+    fn leave(&self) {
+        // Relaxed: as in `admit`.
+        self.live.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Inner {
+    /// What is kept for snapshots, or why there are none.
+    fn snapshots(&self) -> Result<&Snapshots> {
+        self.snapshots.as_ref().ok_or(Error::NoSnapshots { index: self.options.index })
+    }
+}
+
+/// All keys of a [`Store`] as they were at one moment; see [`Store::snapshot`].
+///
+/// It is a handle of the store, as a [`Session`](crate::Session) is, and may be used by many threads. What is replaced or removed while it
+/// lives stays in memory until it is dropped (each key once per snapshot at most): drop it soon.
+pub struct Snapshot {
+    /// Dropped before its place is given up and before the store.
+    moment: skip_list::Snapshot<'static, Row>,
+    place: Place,
+}
+
+/// One of so many that may be live.
+struct Place(Store);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(snapshots) = &self.0.inner().snapshots {
+            snapshots.leave();
+        }
+    }
+}
+
+impl Store {
+    /// Takes a snapshot: every write that returned before this call is in it, and none that is called after it. A batch
+    /// ([`apply`](Self::apply), MSET) is in it whole or not at all; several writes of one [`Session::write`](crate::Session::write), a
+    /// [`remove_range`](Self::remove_range) and the like are not one write, and may be in it in part, in their order. Like a read, it may show what
+    /// is not durable yet.
+    ///
+    /// It waits for batches that are being written. Only the index `skip-list` has snapshots.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// let options = StoreOptions { index: IndexKind::SkipList, ..StoreOptions::default() };
+    /// let store = Store::open(folder.path(), options)?;
+    /// store.put(b"goose", b"grey")?;
+    /// let before = store.snapshot()?;
+    /// store.put(b"goose", b"bean")?;
+    /// store.put(b"swan", b"mute")?;
+    /// let entries = before.range((std::ops::Bound::Unbounded, std::ops::Bound::Unbounded), Direction::Forward, 10);
+    /// assert_eq!(entries.len(), 1);
+    /// assert_eq!(entries[0].value.as_deref(), Some(&b"grey"[..]));
+    /// assert_eq!(store.stats().snapshots, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NoSnapshots` where the index has none, `TooManySnapshots` where as many are live as may be.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let snapshots = self.inner().snapshots()?;
+        snapshots.admit()?;
+        let place = Place(self.clone());
+        let _no_groups = alone(&snapshots.groups);
+        Ok(Snapshot { moment: snapshots.list.snapshot_owned()?, place: place })
+    }
+}
+
+impl Snapshot {
+    /// Shows `look` the row that `key` had, in place.
+    pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
+        let guard = self.moment.collector().enter();
+        look(self.moment.get(key, &guard))
+    }
+
+    /// All that `key` held, with its version then.
+    pub fn get_entry(&self, key: &[u8]) -> Option<Entry> {
+        self.get_with(key, |row| row.map(|row| Entry::new(key, row)))
+    }
+
+    /// Shows `each` the rows that were within `bounds`, in order, until it breaks. A row is borrowed for the call only.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let options = StoreOptions { index: IndexKind::SkipList, ..StoreOptions::default() };
+    /// # let store = Store::open(folder.path(), options)?;
+    /// use std::ops::{Bound::Unbounded, ControlFlow};
+    ///
+    /// store.put(b"goose", b"grey")?;
+    /// store.put(b"swan", b"mute")?;
+    /// let snapshot = store.snapshot()?;
+    /// // The scan goes on as if nothing was written meanwhile.
+    /// let mut seen = Vec::new();
+    /// snapshot.scan((Unbounded, Unbounded), Direction::Backward, |key, _| {
+    ///     seen.push(key.to_vec());
+    ///     store.remove(b"goose").expect("the store is open");
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(seen, [&b"swan"[..], b"goose"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn scan(
+        &self,
+        bounds: Bounds<'_>,
+        direction: Direction,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        scan_moment(&self.moment, bounds, direction, each);
+    }
+
+    /// The rows that were within `bounds`, at most `limit`, in order.
+    pub fn range(&self, bounds: Bounds<'_>, direction: Direction, limit: usize) -> Vec<Entry> {
+        gather(limit, |each| self.scan(bounds, direction, each))
+    }
+
+    /// The store that it is of.
+    pub fn store(&self) -> &Store {
+        &self.place.0
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("moment", &self.moment).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,376 @@
+//! Snapshots of a store: one moment, batches whole, whatever writers do meanwhile; refused where they cannot be; and memory comes back.
+//!
+//! All over the index that has snapshots, whichever one the other tests run over.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{LEVELS, Random, copy, options};
+use skein_store::{
+    Batch, Direction, Durability, Entry, Error, IndexKind, Limits, RowRef, SNAPSHOTS_MAX, Snapshot, Store,
+    StoreOptions,
+};
+
+fn skip_list(durability: Durability) -> StoreOptions {
+    StoreOptions { index: IndexKind::SkipList, ..options(durability) }
+}
+
+fn open(path: &Path, durability: Durability) -> Store {
+    Store::open(path, skip_list(durability)).unwrap()
+}
+
+fn all(snapshot: &Snapshot) -> Vec<Entry> {
+    snapshot.range((Unbounded, Unbounded), Direction::Forward, usize::MAX)
+}
+
+fn is_refused(store: &Store, live: usize, limit: usize) {
+    let refused = store.snapshot().unwrap_err();
+    let expected = (live, limit);
+    assert!(
+        matches!(refused, Error::TooManySnapshots { live, limit } if (live, limit) == expected),
+        "{refused}"
+    );
+}
+
+/// Writes of all kinds, from within a scan: the scan of a snapshot shows none of them, a plain one does.
+#[test]
+fn what_is_written_ahead_of_a_scan_is_not_in_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    for direction in [Direction::Forward, Direction::Backward] {
+        for of_snapshot in [true, false] {
+            let store =
+                open(&folder.path().join(format!("{direction:?} {of_snapshot}")), Durability::Buffered);
+            let wide = vec![7; 3000];
+            for key in (b'b'..=b'y').step_by(2) {
+                store.put(&[key], b"before").unwrap();
+                store.put_columns(&[key, key], &[(b"c", b"before"), (b"w", &wide)]).unwrap();
+            }
+            let snapshot = store.snapshot().unwrap();
+            let then = all(&snapshot);
+            let mut seen = Vec::new();
+            let mut write_once = Some(|| {
+                for key in b'a'..=b'z' {
+                    store.put(&[key], b"after").unwrap();
+                    store.put_columns(&[key, key], &[(b"c", b"after")]).unwrap();
+                    if key % 3 == 0 {
+                        store.remove(&[key]).unwrap();
+                        store.remove_columns(&[key, key], &[b"c", b"w"]).unwrap();
+                    }
+                }
+            });
+            let mut see = |key: &[u8], row: RowRef<'_>| {
+                let held = row.value().or_else(|| row.column(b"c")).map(<[u8]>::to_vec);
+                seen.push((key.to_vec(), row.version(), held));
+                if let Some(write) = write_once.take() {
+                    write();
+                }
+                ControlFlow::Continue(())
+            };
+            match of_snapshot {
+                true => snapshot.scan((Unbounded, Unbounded), direction, &mut see),
+                false => store.session().scan((Unbounded, Unbounded), direction, &mut see),
+            }
+            let mut expected: Vec<_> = then
+                .iter()
+                .map(|entry| {
+                    let column =
+                        entry.columns.iter().find(|(name, _)| name == b"c").map(|(_, held)| held.clone());
+                    (entry.key.clone(), entry.version, entry.value.clone().or(column))
+                })
+                .collect();
+            if direction == Direction::Backward {
+                expected.reverse();
+            }
+            assert_eq!(seen == expected, of_snapshot, "{direction:?}");
+            assert_eq!(all(&snapshot), then, "it stays as it was");
+            assert_eq!(snapshot.get_entry(b"b").unwrap().value.as_deref(), Some(&b"before"[..]));
+            assert!(snapshot.get_entry(b"a").is_none() && snapshot.get_entry(b"f").is_some());
+            let some = snapshot.range((Included(&b"b"[..]), Excluded(&b"d"[..])), Direction::Backward, 1);
+            assert!(some.len() == 1 && some[0].key == b"bb");
+        }
+    }
+}
+
+/// Keys of a batch, far apart among fillers.
+const BATCHED: [&[u8]; 4] = [b"00000", b"01250", b"02500", b"04"];
+/// Counters that one thread raises by one in turn, from the last to the first.
+const TURNS: [&[u8]; 3] = [b"01100", b"02200", b"03300"];
+const FILLERS: u64 = 4000;
+
+fn fill(store: &Store) {
+    for key in 0..FILLERS {
+        store.put(format!("{key:05} filler").as_bytes(), b"").unwrap();
+    }
+}
+
+/// Writes all keys of the batch, with one value or by removing them, until told to stop.
+fn write_batches(store: &Store, stop: &AtomicBool) {
+    let mut session = store.session();
+    for round in 0_u64.. {
+        let mut batch = Batch::new();
+        for key in BATCHED {
+            if round % 4 == 3 {
+                batch.remove(key)
+            } else {
+                batch.put(key, round.to_be_bytes())
+            };
+        }
+        session.apply(&batch).unwrap();
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+    }
+}
+
+/// Raises the counters until told to stop; each is a write of its own.
+fn take_turns(store: &Store, stop: &AtomicBool) {
+    let mut session = store.session();
+    while !stop.load(Ordering::Relaxed) {
+        for key in TURNS.iter().rev() {
+            session.write(|writer| writer.increment(key, 1)).unwrap().0.unwrap();
+        }
+    }
+}
+
+/// Tells the writers to stop when it goes, after a failed assertion too.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs `watch` while batches and turns are written.
+fn under_load(store: &Store, watch: impl FnOnce()) {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| write_batches(store, &stop));
+        scope.spawn(|| take_turns(store, &stop));
+        let _stops = Stops(&stop);
+        watch();
+    });
+}
+
+/// Why this is no moment of what `under_load` writes.
+fn torn(entries: &[Entry]) -> Option<String> {
+    let held: BTreeMap<&[u8], &[u8]> =
+        entries.iter().filter_map(|entry| Some((&entry.key[..], entry.value.as_deref()?))).collect();
+    let batched = BATCHED.map(|key| held.get(key));
+    let turns = TURNS
+        .map(|key| held.get(key).map_or(0_u64, |count| std::str::from_utf8(count).unwrap().parse().unwrap()));
+    let whole = batched.iter().all(|value| *value == batched[0]);
+    let in_turn = turns.is_sorted() && turns[2] - turns[0] <= 1;
+    (!whole || !in_turn).then(|| format!("batch {batched:?}, turns {turns:?}"))
+}
+
+#[test]
+fn a_snapshot_is_one_moment_with_batches_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    fill(&store);
+    let range = (Unbounded, Unbounded);
+    let mut torn_scans = 0;
+    under_load(&store, || {
+        for round in 0..400 {
+            let direction = if round % 2 == 0 { Direction::Forward } else { Direction::Backward };
+            let snapshot = store.snapshot().unwrap();
+            let seen = snapshot.range(range, direction, usize::MAX);
+            assert_eq!(torn(&seen), None, "round {round}");
+            assert_eq!(snapshot.range(range, direction, usize::MAX), seen, "the same again");
+            torn_scans += usize::from(torn(&store.range(range, direction, usize::MAX)).is_some());
+        }
+    });
+    assert!(torn_scans > 0, "plain scans were as good: the writers did not write meanwhile");
+}
+
+/// A checkpoint under load is one moment: what a kill leaves without a log is whole. With a log it is, too, whatever came after the checkpoint.
+#[test]
+fn a_checkpoint_under_load_is_one_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    for durability in LEVELS {
+        let path = folder.path().join(format!("{durability:?}"));
+        let store = open(&path, durability);
+        fill(&store);
+        under_load(&store, || {
+            for round in 0..8 {
+                assert!(store.checkpoint().unwrap().rows >= FILLERS);
+                let copied = folder.path().join(format!("{durability:?} {round}"));
+                copy(&path, &copied);
+                let after = open(&copied, durability);
+                assert!(after.recovery().checkpoint_rows >= FILLERS);
+                let entries = after.range((Unbounded, Unbounded), Direction::Forward, usize::MAX);
+                assert_eq!(torn(&entries), None, "{durability:?}, round {round}");
+            }
+        });
+        assert_eq!((store.stats().snapshots, store.stats().checkpoints), (0, 8));
+        // Nothing is lost by a clean close and another index.
+        let entries = || store.range((Unbounded, Unbounded), Direction::Forward, usize::MAX);
+        let expected = entries();
+        store.close().unwrap();
+        let reopened =
+            Store::open(&path, StoreOptions { index: IndexKind::Masstree, ..options(durability) }).unwrap();
+        assert!(reopened.range((Unbounded, Unbounded), Direction::Forward, usize::MAX) == expected);
+    }
+}
+
+#[test]
+fn too_many_snapshots_are_refused_and_a_checkpoint_has_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { snapshots: 2, ..Limits::default() };
+    let path = folder.path().join("two");
+    let store = Store::open(&path, StoreOptions { limits, ..skip_list(Durability::None) }).unwrap();
+    store.put(b"goose", b"grey").unwrap();
+    assert_eq!((store.stats().snapshots, store.stats().oldest_snapshot), (0, None));
+    let (first, second) = (store.snapshot().unwrap(), store.snapshot().unwrap());
+    is_refused(&store, 2, 2);
+    store.put(b"goose", b"bean").unwrap();
+    assert_eq!(store.checkpoint().unwrap().rows, 1);
+    assert!(store.stats().snapshots == 2 && store.stats().oldest_snapshot.is_some());
+    drop(second);
+    let third = store.snapshot().unwrap();
+    is_refused(&store, 2, 2);
+    let value = |snapshot: &Snapshot| snapshot.get_entry(b"goose").unwrap().value.unwrap();
+    assert_eq!((value(&first), value(&third)), (b"grey".to_vec(), b"bean".to_vec()));
+    drop((first, third));
+    assert_eq!((store.stats().snapshots, store.stats().oldest_snapshot), (0, None));
+
+    for (snapshots, fine) in [(0, false), (1, true), (SNAPSHOTS_MAX, true), (SNAPSHOTS_MAX + 1, false)] {
+        let limits = Limits { snapshots, ..Limits::default() };
+        let path = folder.path().join(snapshots.to_string());
+        let opened = Store::open(&path, StoreOptions { limits, ..skip_list(Durability::None) });
+        match (opened, fine) {
+            (Ok(store), true) => {
+                let live: Vec<_> = (0..snapshots).map(|_| store.snapshot().unwrap()).collect();
+                is_refused(&store, snapshots, snapshots);
+                store.checkpoint().unwrap();
+                drop(live);
+                assert_eq!(store.stats().snapshots, 0);
+            }
+            (Err(Error::BadOption { name: "limits.snapshots", why }), false) => {
+                assert!(why.contains(&snapshots.to_string()) && why.contains("1 to 255"), "{why}");
+            }
+            (opened, _) => panic!("{snapshots}: {opened:?}"),
+        }
+    }
+}
+
+/// Many threads ask for more than there may be: the count is kept, and none stays behind.
+#[test]
+fn the_limit_holds_for_many_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { snapshots: 3, ..Limits::default() };
+    let store = Store::open(folder.path(), StoreOptions { limits, ..skip_list(Durability::None) }).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 1..=6 {
+            let store = &store;
+            scope.spawn(move || {
+                let mut random = Random(thread);
+                let mut held = Vec::new();
+                for _ in 0..500 {
+                    match store.snapshot() {
+                        Ok(snapshot) => held.push(snapshot),
+                        Err(Error::TooManySnapshots { live: 3, limit: 3 }) => held.clear(),
+                        Err(error) => panic!("{error}"),
+                    }
+                    if random.below(2) == 0 {
+                        held.pop();
+                    }
+                    assert!(store.stats().snapshots <= 3);
+                }
+            });
+        }
+    });
+    assert_eq!(store.stats().snapshots, 0);
+    let live: Vec<_> = (0..3).map(|_| store.snapshot().unwrap()).collect();
+    is_refused(&store, 3, 3);
+    drop(live);
+}
+
+#[test]
+fn other_indexes_say_which_one_has_snapshots() {
+    let folder = tempfile::tempdir().unwrap();
+    for index in IndexKind::ALL.into_iter().filter(|kind| !kind.has_snapshots()) {
+        let path = folder.path().join(index.name());
+        let store = Store::open(&path, StoreOptions { index, ..options(Durability::None) }).unwrap();
+        let refused = store.snapshot().unwrap_err();
+        assert!(matches!(refused, Error::NoSnapshots { index: kind } if kind == index));
+        let text = refused.to_string();
+        assert!(
+            text.contains(&format!("index {index} has no")) && text.contains("--index skip-list"),
+            "{text}"
+        );
+        store.put(b"goose", b"grey").unwrap();
+        assert_eq!(store.checkpoint().unwrap().rows, 1);
+        assert_eq!((store.stats().snapshots, store.stats().oldest_snapshot), (0, None));
+    }
+}
+
+/// What snapshots kept is freed when they are dropped, in whatever order, and what they did not need is not kept at all.
+#[test]
+fn memory_comes_back_after_the_snapshots() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::None);
+    let write = |round: u8| {
+        for key in 0..500_u16 {
+            store.put(&key.to_be_bytes(), &[round; 1000]).unwrap();
+        }
+    };
+    // Writes also let go what waits to be freed, so some are made while it is looked at.
+    let shrinks_to = |bytes: usize| {
+        (0..1000).any(|round| {
+            write(round as u8);
+            store.stats().row_bytes <= bytes
+        })
+    };
+    write(0);
+    let one = store.stats().row_bytes;
+    assert!(shrinks_to(one + one / 2), "{} of {one}", store.stats().row_bytes);
+    let mut snapshots = Vec::new();
+    for round in 0..6 {
+        snapshots.push(store.snapshot().unwrap());
+        write(round);
+        write(round);
+    }
+    let kept = store.stats().row_bytes;
+    assert!(kept >= one * 7, "six snapshots keep six rows of each key: {kept} of {one}");
+    assert!(shrinks_to(one * 8), "and no more, however often they are written");
+    for (place, most) in [(2, 7), (0, 6), (3, 5), (1, 4), (0, 3), (0, 2)] {
+        drop(snapshots.remove(place));
+        assert!(
+            shrinks_to(one * most - one / 2),
+            "{} of {one} with {}",
+            store.stats().row_bytes,
+            snapshots.len()
+        );
+    }
+    let nodes = store.stats().index_bytes;
+    store.remove_range((Unbounded, Unbounded)).unwrap();
+    let left = store.stats();
+    assert!(left.keys == 0 && left.index_bytes < nodes / 4, "{left:?}");
+}
+
+/// A snapshot is a handle: it keeps the store open and reads on after a close, and the folder is free when it is gone.
+#[test]
+fn a_snapshot_outlives_its_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Sync);
+    store.put(b"goose", b"grey").unwrap();
+    let snapshot = store.snapshot().unwrap();
+    drop(store);
+    let locked = Store::open(folder.path(), skip_list(Durability::Sync)).unwrap_err();
+    assert!(matches!(locked, Error::Locked { .. }), "{locked}");
+    snapshot.store().put(b"goose", b"bean").unwrap();
+    let seen = std::thread::spawn(move || {
+        snapshot.store().close().unwrap();
+        let later = snapshot.store().snapshot().unwrap();
+        (all(&snapshot).remove(0).value, all(&later).remove(0).value)
+    });
+    assert_eq!(seen.join().unwrap(), (Some(b"grey".to_vec()), Some(b"bean".to_vec())));
+    assert_eq!(open(folder.path(), Durability::Sync).get(b"goose").unwrap(), Some(b"bean".to_vec()));
+}
