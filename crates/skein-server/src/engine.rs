@@ -4,6 +4,6 @@
 //! names can stand here.
 
 pub(crate) use skein_store::{
-    Change, Direction, Durability, Error, RowRef, Session, Snapshot, Store, StoreStats, Ticket,
+    Change, Direction, Durability, Error, Release, RowRef, Session, Snapshot, Store, StoreStats, Ticket,
     VALUE_BYTES_MAX, Writer,
 };

@@ -38,5 +38,5 @@ pub use options::{
 pub use row::{Columns, Row, RowRef, Rows};
 pub use session::{Change, Session, Ticket, Updated, Writer};
 pub use skein_index::{Direction, successor};
-pub use snapshot::Snapshot;
+pub use snapshot::{Release, Snapshot};
 pub use store::{CloseReport, ColumnFound, Entry, RecoveryReport, Store, StoreStats};

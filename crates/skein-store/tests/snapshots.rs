@@ -355,6 +355,32 @@ fn memory_comes_back_after_the_snapshots() {
     assert!(left.keys == 0 && left.index_bytes < nodes / 4, "{left:?}");
 }
 
+#[test]
+fn what_was_kept_is_let_go_in_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::None);
+    let write = |keys: u8| (0..keys).for_each(|key| drop(store.put(&[key], b"value").unwrap()));
+    write(20);
+    for (written, steps) in [(0, 1), (10, 3), (20, 5)] {
+        let snapshot = store.snapshot().unwrap();
+        write(written);
+        // Once for each key, however often it is written.
+        write(written);
+        let mut release = snapshot.release();
+        assert_eq!(store.stats().snapshots, 0, "it has ended");
+        assert_eq!((1..).find(|_| !release.step(4)), Some(steps), "{written} of 4 at a time");
+        assert!(!release.step(4), "nothing is left");
+    }
+    // What is not waited for goes at once.
+    let snapshot = store.snapshot().unwrap();
+    write(20);
+    let mut release = snapshot.release();
+    assert!(release.step(4));
+    let nodes = store.stats().index_bytes;
+    drop(release);
+    assert!(store.stats().index_bytes < nodes, "versions went");
+}
+
 /// A snapshot is a handle: it keeps the store open and reads on after a close, and the folder is free when it is gone.
 #[test]
 fn a_snapshot_outlives_its_store() {

@@ -100,11 +100,17 @@ impl NoteSlot {
 #[derive(Debug)]
 pub(super) struct Notes(u64);
 
+impl Notes {
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self.0, NOTHING | CLOSED)
+    }
+}
+
 impl Iterator for Notes {
     type Item = Kept;
 
     fn next(&mut self) -> Option<Kept> {
-        if matches!(self.0, NOTHING | CLOSED) {
+        if self.is_empty() {
             return None;
         }
         // SAFETY: the address of a note, which is ours since the list was taken, and is freed here.

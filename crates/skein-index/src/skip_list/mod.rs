@@ -60,7 +60,7 @@ use skein_sync::reclaim::{Collector, Guard};
 
 pub use check::Shape;
 pub use cursor::SkipListCursor;
-pub use snapshot::{SNAPSHOTS, SNAPSHOTS_MAX, Snapshot, Snapshots, TooManySnapshots};
+pub use snapshot::{Release, SNAPSHOTS, SNAPSHOTS_MAX, Snapshot, Snapshots, TooManySnapshots};
 
 use gate::Gate;
 use heights::Heights;

@@ -6,7 +6,8 @@
 //!
 //! A worker serves many clients, so nothing it does may take long. A task goes on from the key where its last
 //! slice ended; the connection's later requests wait for it, other connections do not. The memory of the
-//! store that a scan pins is let go between slices. A range of a snapshot keeps that until its last slice.
+//! store that a scan pins is let go between slices. A range of a snapshot keeps that until its last key; then slices follow that let go what
+//! was kept for it, since others may have written much meanwhile.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -14,13 +15,15 @@ use super::Fault;
 use super::hashes::write_named;
 use super::skein::bounds::Range;
 use super::skein::write_held;
-use crate::engine::{Direction, RowRef, Session, Snapshot, Ticket};
+use crate::engine::{Direction, Release, RowRef, Session, Snapshot, Ticket};
 use crate::resp::{Protocol, Reply};
 
 /// Keys of a slice that writes what they hold, and of one that removes them.
 const SLICE_KEYS: usize = 256;
 /// Keys of a slice that only counts.
 const SLICE_KEYS_COUNTED: usize = 4096;
+/// What a slice lets go that was kept for a snapshot.
+const SLICE_VERSIONS: usize = 1024;
 /// A slice also ends when it has written this much.
 const SLICE_BYTES: usize = 256 << 10;
 
@@ -86,8 +89,10 @@ pub(crate) struct RangeTask {
     left: usize,
     shape: Shape,
     elements: usize,
-    /// All slices are of this moment; without it each is of its own time. It goes with the task.
+    /// All slices are of this moment; without it each is of its own time.
     snapshot: Option<Snapshot>,
+    /// How the range ended, while what was kept for its snapshot is let go.
+    ended: Option<(Result<Progress, Fault>, Release)>,
 }
 
 impl RangeTask {
@@ -98,11 +103,24 @@ impl RangeTask {
         shape: Shape,
         snapshot: Option<Snapshot>,
     ) -> Self {
-        Self { range, direction, left: limit, shape, elements: 0, snapshot }
+        Self { range, direction, left: limit, shape, elements: 0, snapshot, ended: None }
     }
 
     fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
-        let Self { range, direction, left, shape, elements, snapshot } = self;
+        if self.ended.is_none() {
+            let progress = self.write_slice(slice, reply);
+            let ended = !matches!(progress, Ok(Progress::More));
+            match self.snapshot.take_if(|_| ended) {
+                Some(snapshot) => self.ended = Some((progress, snapshot.release())),
+                None => return progress,
+            }
+        }
+        let done = self.ended.take_if(|(_, kept)| !kept.step(SLICE_VERSIONS));
+        done.map_or(Ok(Progress::More), |(end, _)| end)
+    }
+
+    fn write_slice(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
+        let Self { range, direction, left, shape, elements, snapshot, .. } = self;
         let begin = reply.position();
         let mut keys = 0;
         let (mut last, mut fault) = (None, None);

@@ -31,8 +31,11 @@ pub fn start() -> Running {
 }
 
 pub fn start_with(options: ServerOptions, durability: Durability) -> Running {
+    start_on(options, StoreOptions { durability, logs: 2, index: index(), ..StoreOptions::default() })
+}
+
+pub fn start_on(options: ServerOptions, store_options: StoreOptions) -> Running {
     let folder = tempfile::tempdir().expect("a folder");
-    let store_options = StoreOptions { durability, logs: 2, index: index(), ..StoreOptions::default() };
     let store = Store::open(folder.path(), store_options).expect("a store");
     let server = Server::start(store.clone(), options).expect("a server");
     Running {
