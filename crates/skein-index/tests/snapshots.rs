@@ -283,7 +283,12 @@ fn no_more_versions_are_kept_than_snapshots_need() {
         assert_eq!(list.memory().nodes, before + 2 * (24 + 32));
         drop(third);
         assert_eq!(second.get(b"key", &guard), Some(199));
-        drop(second);
+        // Ended, it keeps nothing more; what it kept goes with a step.
+        let mut release = second.release();
+        assert_eq!(list.snapshots().count, 1);
+        assert_eq!(list.memory().nodes, before + 2 * (24 + 32));
+        assert!(!release.step(1));
+        assert_eq!(list.memory().nodes, before + 24 + 32);
         assert_eq!(first.get(b"key", &guard), Some(99));
     }
     assert_eq!(list.memory().nodes, before);
@@ -347,6 +352,10 @@ fn values_live_as_long_as_snapshots_show_them() {
                     assert!(first.iter().all(|value| *value != Some(u64::MAX)));
                     for _ in 0..random.below(4) {
                         assert_eq!(look(), first);
+                    }
+                    if taker == 0 {
+                        let mut release = snapshot.release();
+                        while release.step(3) {}
                     }
                 }
             });

@@ -16,5 +16,6 @@ mod probe;
 mod readme;
 mod real_keys;
 mod short_keys;
+mod snapshots;
 mod stats;
 mod stop;

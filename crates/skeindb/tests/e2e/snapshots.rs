@@ -1,0 +1,85 @@
+//! `skein serve --index skip-list`: ranges and checkpoints of one moment, while clients write.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::common::{Server, skein};
+use skeindb::client::{Client, Reply};
+
+/// A server on an index, whatever the others of this run are on; without a log, so that a kill leaves the last checkpoint.
+fn start(folder: &Path, index: &str) -> Server {
+    let mut command =
+        skein(["serve", "--listen", "127.0.0.1:0", "--durability", "none", "--max-snapshots", "1"]);
+    command.args(["--index", index, "--data"]).arg(folder);
+    Server::launch(command).expect("it starts")
+}
+
+fn ask(client: &mut Client, request: &str) -> Reply {
+    let words: Vec<&[u8]> = request.split(' ').map(str::as_bytes).collect();
+    client.call(&words).expect("the server answers")
+}
+
+const KEYS: usize = 3000;
+
+/// Sets some of the keys, far apart, to one value, all in one command.
+fn mset(client: &mut Client, round: usize) {
+    let pairs: Vec<String> = (0..KEYS).step_by(600).map(|key| format!("{key:05} {round}")).collect();
+    assert_eq!(ask(client, &format!("MSET {}", pairs.join(" "))), Reply::Simple("OK".into()));
+}
+
+/// The values of those keys in the answer to a range of all.
+fn values(client: &mut Client, range: &str) -> BTreeSet<String> {
+    let held = ask(client, range).into_array().expect("an array");
+    assert_eq!(held.len(), KEYS * 2);
+    held.chunks(2).step_by(600).map(|entry| entry[1].to_string()).collect()
+}
+
+/// Tells a writer to stop when it goes, after a failed assertion too.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn ranges_and_what_a_kill_leaves_have_msets_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), "skip-list");
+    let mut client = server.client();
+    for key in 0..KEYS {
+        ask(&mut client, &format!("SET {key:05} v"));
+    }
+    mset(&mut client, 0);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = server.client();
+            for round in 1.. {
+                mset(&mut client, round);
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let _stops = Stops(&stop);
+        for _ in 0..20 {
+            let seen = values(&mut client, "SK.RANGE - + SNAPSHOT");
+            assert_eq!(seen.len(), 1, "{seen:?}");
+            assert_eq!(ask(&mut client, "SAVE"), Reply::Simple("OK".into()));
+        }
+    });
+    server.kill();
+
+    // What is on disk is the same for all indexes; of this one there is no snapshot.
+    let server = start(folder.path(), "masstree");
+    let mut client = server.client();
+    let seen = values(&mut client, "SK.RANGE - +");
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    let refused = ask(&mut client, "SK.RANGE - + SNAPSHOT");
+    let Reply::Error(error) = &refused else { panic!("{refused}") };
+    assert!(error.contains("the index masstree has no snapshots") && error.contains("skip-list"), "{error}");
+    server.stop();
+}
