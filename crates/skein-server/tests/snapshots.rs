@@ -10,7 +10,7 @@ use common::{Client, Running, encode, options, show, start_on};
 use skein_server::ServerOptions;
 use skein_store::{IndexKind, Limits, StoreOptions};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn start_over(index: IndexKind, options: ServerOptions, snapshots: usize) -> Running {
     let limits = Limits { snapshots, ..Limits::default() };

@@ -137,7 +137,7 @@ impl Store {
         snapshots.admit()?;
         let place = Place(self.clone());
         let _no_groups = alone(&snapshots.groups);
-        Ok(Snapshot { moment: snapshots.list.snapshot_owned()?, place: place })
+        Ok(Snapshot { moment: snapshots.list.snapshot_owned()?, place })
     }
 }
 
