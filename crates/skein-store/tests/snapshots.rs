@@ -24,6 +24,10 @@ fn open(path: &Path, durability: Durability) -> Store {
     Store::open(path, skip_list(durability)).unwrap()
 }
 
+/// Many threads may use one, and pass it on.
+const fn is_for_threads<T: Send + Sync>() {}
+const _: () = is_for_threads::<Snapshot>();
+
 fn all(snapshot: &Snapshot) -> Vec<Entry> {
     snapshot.range((Unbounded, Unbounded), Direction::Forward, usize::MAX)
 }
