@@ -21,7 +21,7 @@ use crate::{Error, Result, StoreOptions, recovery};
 /// A store's parts.
 pub(crate) struct Inner {
     pub(crate) index: Index,
-    /// `None` if the index has none.
+    /// `None` if the index has none. It shares the index, so it stands before `rows`, too: rows are dropped before their memory.
     pub(crate) snapshots: Option<Snapshots>,
     pub(crate) rows: Rows,
     pub(crate) stripes: Stripes,

@@ -28,6 +28,11 @@ pub fn options(durability: Durability) -> StoreOptions {
     }
 }
 
+/// The same on the index that has snapshots, whichever one the others run over.
+pub fn skip_list(durability: Durability) -> StoreOptions {
+    StoreOptions { index: IndexKind::SkipList, ..options(durability) }
+}
+
 pub fn open(path: &Path, durability: Durability) -> Store {
     Store::open(path, options(durability)).unwrap()
 }
