@@ -147,7 +147,9 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let (here, depth, below) = part(&node, key);
         let leaf = Node::leaf(key, depth + 1, 0);
         plan.ask(&leaf);
-        below.iter().for_each(|below| plan.ask(below));
+        if let Some(below) = &below {
+            plan.ask(below);
+        }
         if key.bits < node.bits {
             for above in path.above.iter().rev() {
                 if above.node(&self.table.seeds).bits <= key.bits {
