@@ -20,6 +20,8 @@ pub struct Shape {
     pub medium: usize,
     /// See `small`.
     pub large: usize,
+    /// Those of them that have a single child, which found no room in their place.
+    pub single: usize,
     /// Nodes in their secondary bucket.
     pub secondary: usize,
     /// Slots in use, and slots there are.
@@ -49,7 +51,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 ensure(self.top.has(start_of(key.bits)), || format!("the bitmap lacks {node:x?}"))?;
             }
             if let Body::Inner { depth, children } = node.body {
-                ensure(children.len() >= 2, || format!("{node:x?} has too few children"))?;
+                shape.single += usize::from(node.is_single());
                 ensure(depth >= *level && depth <= 8, || format!("{node:x?} is too deep, or not enough"))?;
                 below += children.len();
                 check_children(&nodes, node, depth)?;
@@ -115,6 +117,8 @@ fn check_children(nodes: &Nodes, node: &Node, depth: u32) -> Result<(), String> 
         };
         let child = nodes.get(&(depth + 1, key));
         let child = child.ok_or_else(|| format!("{node:x?} lacks its child {symbol:#x}"))?;
+        let is_leaf = matches!(child.body, Body::Leaf { .. });
+        ensure(!is_leaf || !node.is_single(), || format!("{node:x?} has a leaf alone"))?;
         least = least.or(Some(child.bits));
     }
     ensure(least == Some(node.bits), || format!("{node:x?} has another least key than {least:x?}"))

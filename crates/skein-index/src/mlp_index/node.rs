@@ -5,7 +5,7 @@
 //!   header           │ leaf: length; inner: depth 4 │ secondary │ kind 2 │ level 4 │
 //!
 //!   leaf     1 slot    the key, and in the 8 bytes the value
-//!   small    1 slot    the least key below; in the 8 bytes 2 to 8 children, in order, the last one repeated
+//!   small    1 slot    the least key below; in the 8 bytes up to 8 children, in order, the last one repeated
 //!   medium   2 slots   9 to 16 children: the 8 bytes of both
 //!   large    3 slots   a bit for each symbol: the 8 bytes of all three, and 32 bits in the first word of the second and of the third
 //!   further slots      have the level MORE, which no node has
@@ -13,7 +13,8 @@
 //!
 //! The level of a node is the length of its name: its parent's depth and one more. The depth of an inner node is how many symbols all keys below it
 //! share; what it has beyond its name is the path compression (section 4.3, figure 8). A leaf or a small node is
-//! one slot, and an inner node has at least two children, so a key takes at most two slots, 32 bytes, with its value.
+//! one slot, and an inner node has two children, or more, but for those that a removal had no room to take away (`remove.rs`): so a key takes at most
+//! two slots, 32 bytes, with its value.
 
 use arrayvec::ArrayVec;
 
@@ -173,6 +174,11 @@ impl Node {
             Body::Inner { .. } => 0,
         };
         Key { bits: self.bits, len }
+    }
+
+    /// Whether it is an inner node of one child.
+    pub(super) fn is_single(&self) -> bool {
+        matches!(self.body, Body::Inner { children, .. } if children.len() == 1)
     }
 
     /// How many slots it takes.

@@ -6,7 +6,9 @@
 //!   there is no parent                       no key begins with these three symbols any more
 //! ```
 //!
-//! So an inner node always has two children at least, and a trie looks the same whatever was in it before. The paper leaves removal out.
+//! So an inner node has two children at least, and a trie looks the same whatever was in it before. But a removal asks for no room: where the other
+//! child needs more slots than its parent, and others would have to leave the table for it, the parent stays, with a single child. A later removal
+//! below finds it, and tries again; one slot has room in place of any node, so a single child is no leaf. The paper leaves removal out.
 
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
@@ -28,12 +30,12 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         guard: &'g G,
     ) -> Option<S::Ref<'g>> {
         let mut backoff = Backoff::new();
+        let mut joins = true;
         let word = loop {
-            match self.try_take_out(key, only) {
+            match self.try_take_out(key, only, joins) {
                 Ok(removed) => break removed?,
-                // Without room for what a removal moves, the table has to grow first.
-                Err(Obstacle::Crowded) if self.grow().is_ok() => {}
-                Err(_) => backoff.wait(),
+                Err(Obstacle::Crowded) => joins = false,
+                Err(Obstacle::Changed) => backoff.wait(),
             }
         };
         // SAFETY: the word is out of the index, which owned it; it is retired under this guard.
@@ -45,7 +47,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         Some(before)
     }
 
-    fn try_take_out(&self, key: Key, only: Option<u64>) -> Result<Option<u64>, Obstacle> {
+    /// Tries once. Unless it `joins` nodes, all that stay do so in their slots, and it is never crowded.
+    fn try_take_out(&self, key: Key, only: Option<u64>, joins: bool) -> Result<Option<u64>, Obstacle> {
         let mut path = Path::default();
         self.descend(key, &mut path)?;
         let Some(leaf) = &path.stop else { return Ok(None) };
@@ -55,7 +58,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             return Ok(None);
         }
         let mut plan = Change::new(&self.table);
-        self.plan_removal(&mut plan, key, &path, leaf)?;
+        self.plan_removal(&mut plan, key, (&path, leaf), joins)?;
         plan.lock()?;
         plan.apply_with(|| {
             if path.above.is_empty() {
@@ -70,8 +73,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         &self,
         plan: &mut Change<'_, V>,
         key: Key,
-        path: &Path,
-        leaf: &Seen,
+        (path, leaf): (&Path, &Seen),
+        joins: bool,
     ) -> Result<(), Obstacle> {
         let Some((parent, above)) = path.above.split_last() else { return plan.remove(leaf) };
         let seeds = &self.table.seeds;
@@ -81,6 +84,9 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let first = self.child(&before, children.first().ok_or(Obstacle::Changed)?)?;
         let sibling = first.node(seeds);
         let least = if before.bits == key.bits { sibling.bits } else { before.bits };
+        // Those above with a single child have the same least key, and are joined with it.
+        let count = above.iter().rev().take_while(|above| joins && above.node(seeds).is_single()).count();
+        let (above, singles) = above.split_at(above.len() - count);
         if least != before.bits {
             plan.take_seen(&first)?;
             for above in above.iter().rev().take_while(|above| above.node(seeds).bits == key.bits) {
@@ -88,11 +94,17 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             }
         }
         plan.remove(leaf)?;
-        if children.len() > 1 {
-            let body = Body::Inner { depth, children };
-            return plan.replace(parent, &Node { bits: least, body, ..before });
+        let stays = if joins && children.len() == 1 {
+            plan.remove(&first)?;
+            sibling
+        } else {
+            Node { bits: least, body: Body::Inner { depth, children }, ..before }
+        };
+        let mut place = parent;
+        for single in singles.iter().rev() {
+            plan.remove(place)?;
+            place = single;
         }
-        plan.remove(&first)?;
-        plan.replace(parent, &Node { level: before.level, ..sibling })
+        plan.replace(place, &Node { level: place.node(seeds).level, ..stays })
     }
 }

@@ -14,7 +14,7 @@ use super::image::SLOTS;
 use super::levels::{Levels, ONE_IN, ONE_IN_BATCH};
 use super::node::level_in;
 use super::table::{LEAST, MOST};
-use super::variant::{CROWDED, has};
+use super::variant::{CROWDED, FIXED, has};
 use crate::index::Refused;
 use crate::linear::{Size, split_from};
 use crate::slot::Slot;
@@ -76,7 +76,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     fn add_some(&self, sizing: &mut Sizing) -> Result<(), Refused> {
         let size = self.table.size().buckets();
-        if size == MOST {
+        if size == if has(V, FIXED) { LEAST } else { MOST } {
             return Err(self.full());
         }
         let wanted = (size + STEPS).min(MOST);

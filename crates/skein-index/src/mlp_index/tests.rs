@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::MlpIndex;
-use super::variant::CROWDED;
-use crate::index::OrderedIndex;
+use super::variant::{CROWDED, FIXED};
+use crate::index::{OrderedIndex, Refused};
 use crate::slot::Inline;
 
 fn filled(keys: impl IntoIterator<Item = u64>) -> MlpIndex<Inline<u64>> {
@@ -71,6 +71,99 @@ fn crowded_names_make_the_table_grow_and_are_all_found() {
     let shape = index.check().unwrap();
     assert!(shape.slots > 4 * shape.used, "{shape:?}");
     let guard = index.collector().enter();
+    for key in model.keys() {
+        assert!(index.remove(&key.to_be_bytes(), &guard).is_some());
+    }
+    drop(guard);
+    assert_eq!(index.check().unwrap().used, 0);
+}
+
+/// Keys with nodes in one bucket, the same one for both places of a name, in a crowded table of the least size: three leaves, and an inner node over
+/// a leaf and an inner node of twenty children.
+fn full_bucket() -> (MlpIndex<Inline<u64>, { CROWDED | FIXED }>, u64, Vec<u64>) {
+    let index = MlpIndex::with_variant(std::sync::Arc::default());
+    let neighbours = (1..4_u64).map(|number| number << (40 + 11));
+    let wide = (1..21).map(|symbol| 2 << 32 | symbol << 24);
+    let (alone, others) = (1_u64 << 32, neighbours.chain(wide).collect::<Vec<_>>());
+    let guard = index.collector().enter();
+    for &key in [&alone].into_iter().chain(&others) {
+        assert_eq!(index.insert(&key.to_be_bytes(), Inline(!key), &guard), Ok(None));
+    }
+    drop(guard);
+    (index, alone, others)
+}
+
+/// Incident: the removal of a node's last sibling but one, which is to take their parent's place and needs more slots, found no room, in a table
+/// that could not grow any more. Consequence: it was tried for ever. Fix: then the parent stays, with one child.
+#[test]
+fn a_removal_needs_no_room() {
+    let (mut index, alone, others) = full_bucket();
+    let guard = index.collector().enter();
+    assert_eq!(index.remove(&alone.to_be_bytes(), &guard), Some(!alone));
+    drop(guard);
+    let shape = index.check().unwrap();
+    assert_eq!((shape.leaves, shape.large, shape.single), (others.len(), 1, 1), "{shape:?}");
+    let guard = index.collector().enter();
+    assert_eq!(index.get(&alone.to_be_bytes(), &guard), None);
+    assert!(others.iter().all(|key| index.get(&key.to_be_bytes(), &guard) == Some(!key)));
+}
+
+/// What a removal had to leave goes with the next one that finds room, and takes new keys until then.
+#[test]
+fn a_node_left_with_a_single_child_is_joined_later() {
+    for comes in [None, Some(2_u64 << 32 | 200 << 24), Some(3 << 32), Some(2 << 32 | 1 << 24 | 1 << 16)] {
+        let (mut index, alone, mut keys) = full_bucket();
+        let guard = index.collector().enter();
+        assert!(index.remove(&alone.to_be_bytes(), &guard).is_some());
+        if let Some(key) = comes {
+            assert_eq!(index.insert(&key.to_be_bytes(), Inline(!key), &guard), Ok(None));
+            keys.push(key);
+        }
+        drop(guard);
+        let single = usize::from(comes != Some(3 << 32));
+        assert_eq!(index.check().unwrap().single, single, "{comes:x?}");
+        // The three neighbours go last.
+        while let Some(key) = keys.pop() {
+            let guard = index.collector().enter();
+            assert_eq!(index.remove(&key.to_be_bytes(), &guard), Some(!key));
+            assert!(keys.iter().all(|key| index.get(&key.to_be_bytes(), &guard) == Some(!key)));
+            drop(guard);
+            let shape = index.check().unwrap();
+            assert!(shape.single == 0 || shape.medium + shape.large > 0, "{comes:x?}: {shape:?}");
+        }
+    }
+}
+
+/// A table of the least size, and full: what is refused is not there, and all else is as in a map.
+#[test]
+fn a_full_table_refuses_keys_and_no_removals() {
+    let mut index = MlpIndex::<Inline<u64>, { CROWDED | FIXED }>::with_variant(std::sync::Arc::default());
+    let (mut model, mut refused, mut singles) = (BTreeMap::new(), 0, 0);
+    for turn in 0..if cfg!(miri) { 300 } else { 30_000_u64 } {
+        let guard = index.collector().enter();
+        let drawn = spread(turn);
+        // Four names of three symbols that meet in one bucket; below each, a key alone, and a node of up to thirteen children.
+        let below = if drawn & 0x3000 == 0 { 1 << 32 } else { 2 << 32 | (drawn >> 16) % 13 << 24 };
+        let key = (drawn & 3) << 51 | below;
+        if drawn >> 32 & 3 == turn >> 10 & 3 {
+            assert_eq!(index.remove(&key.to_be_bytes(), &guard), model.remove(&key));
+        } else {
+            match index.insert(&key.to_be_bytes(), Inline(turn), &guard) {
+                Ok(before) => assert_eq!(before, model.insert(key, turn)),
+                Err(error) => {
+                    assert!(!model.contains_key(&key) && error == Refused::Full { keys: model.len() });
+                    refused += 1;
+                }
+            }
+        }
+        drop(guard);
+        if turn % 100 == 0 {
+            singles += index.check().unwrap().single;
+        }
+    }
+    assert!(refused > 0 && singles > 0, "{refused} {singles}");
+    let guard = index.collector().enter();
+    assert!(model.iter().all(|(key, value)| index.get(&key.to_be_bytes(), &guard) == Some(*value)));
     for key in model.keys() {
         assert!(index.remove(&key.to_be_bytes(), &guard).is_some());
     }

@@ -10,6 +10,8 @@ pub const WITHOUT_PREFETCH: usize = 1 << 1;
 pub const ALL_LEVELS: usize = 1 << 2;
 /// Names whose last bits are the same meet in one bucket until the table is large: for tests of crowded tables.
 pub const CROWDED: usize = 1 << 3;
+/// The table keeps its least size: for tests of full tables.
+pub const FIXED: usize = 1 << 4;
 
 /// Whether a variant has a flag.
 pub(super) const fn has(variant: usize, flag: usize) -> bool {
