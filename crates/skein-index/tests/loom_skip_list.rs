@@ -168,6 +168,50 @@ fn two_increments_of_an_absent_key() {
     });
 }
 
+/// The claim of a place against another node that comes there, and the node before it that goes.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn a_claimed_place_against_neighbours() {
+    fn keep(list: &List) {
+        let guard = list.collector().enter();
+        let mut calls = 0;
+        let done = list.compute(
+            b"b",
+            |seen| {
+                calls += 1;
+                assert_eq!(seen, None);
+                Change::Keep
+            },
+            &guard,
+        );
+        assert!(calls == 1 && !done.unwrap().changed);
+    }
+    model(1, &["a", "d"], keep, |list| assert_eq!(put(list, "c", 9), None));
+    model(1, &["a", "d"], keep, |list| assert_eq!(remove(list, "a"), Some(0)));
+    model(1, &["a", "d"], keep, |list| assert_eq!(remove(list, "d"), Some(1)));
+}
+
+/// What is decided about an absent key is done before another thread puts it, or that thread's value is seen.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn a_claimed_place_against_an_insert_of_its_key() {
+    model(
+        PREEMPTIONS,
+        &[],
+        |list| {
+            let guard = list.collector().enter();
+            let double = |seen: Option<u64>| seen.map_or(Change::Keep, |seen| Change::Put(Inline(2 * seen)));
+            let done = list.compute(b"a", double, &guard).unwrap();
+            assert_eq!(done.changed, done.before.is_some());
+            assert_eq!(get(list, "a").is_some_and(|value| value == 8), done.changed);
+        },
+        |list| {
+            assert_eq!(put(list, "a", 4), None);
+            assert!(matches!(get(list, "a"), Some(4 | 8)));
+        },
+    );
+}
+
 /// Two writes, one after the other, against a snapshot that is asked for both: with the second it shows the first, and the same again.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]

@@ -143,7 +143,7 @@ fn a_full_table_refuses_keys_and_no_removals() {
         let guard = index.collector().enter();
         let drawn = spread(turn);
         // Four names of three symbols that meet in one bucket; below each, a key alone, and a node of up to thirteen children.
-        let below = if drawn & 0x3000 == 0 { 1 << 32 } else { 2 << 32 | (drawn >> 16) % 13 << 24 };
+        let below = if drawn & 0x3000 == 0 { 1 << 32 } else { 2 << 32 | ((drawn >> 16) % 13) << 24 };
         let key = (drawn & 3) << 51 | below;
         if drawn >> 32 & 3 == turn >> 10 & 3 {
             assert_eq!(index.remove(&key.to_be_bytes(), &guard), model.remove(&key));

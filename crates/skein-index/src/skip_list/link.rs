@@ -1,19 +1,24 @@
 //! Links: what a tower holds on one level.
 //!
 //! ```text
-//!   63                                3 2  1 0
-//!  ┌───────────────────────────────────┬────┬──────┐
-//!  │ address of the next node, or 0    │ 0  │ mark │
-//!  └───────────────────────────────────┴────┴──────┘
+//!   63                                3 2 1       0
+//!  ┌───────────────────────────────────┬─┬───────┬──────┐
+//!  │ address of the next node, or 0    │0│ claim │ mark │
+//!  └───────────────────────────────────┴─┴───────┴──────┘
 //! ```
 //!
 //! The mark says that the node *that holds the link* goes: a marked link never changes again, so nothing can be linked after a node that
 //! goes, and no node can be unlinked after it before it is itself (Fomitchev and Ruppert 2004, which the paper builds on; Harris 2001).
 
+//!
+//! The claim, on the bottom level alone, says that a thread decides about a key that belongs between both nodes and is not there (`compute.rs`): only
+//! it changes the link, marks included. Who reads links overlooks the claim (`Node::next`).
+
 use super::node::Node;
 use crate::memory::{address_of, prefetch_read};
 
 const MARK: u64 = 1;
+const CLAIM: u64 = 2;
 
 /// A link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +57,21 @@ impl Link {
     #[inline(always)]
     pub(super) fn unmarked(self) -> Self {
         Self(self.0 & !MARK)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_claimed(self) -> bool {
+        self.0 & CLAIM != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn claimed(self) -> Self {
+        Self(self.0 | CLAIM)
+    }
+
+    #[inline(always)]
+    pub(super) fn unclaimed(self) -> Self {
+        Self(self.0 & !CLAIM)
     }
 
     /// The node that it leads to.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Source: Xu, "Efficient Data Structures via Memory Level Parallelism" (MIT), section 3, which builds on Fomitchev and Ruppert, "Lock-free linked lists and
-//! skip lists" (PODC 2004). Files are named for what they hold; read `link.rs`, `node.rs`, `state.rs`, then `search.rs` and `write.rs`, then
+//! skip lists" (PODC 2004). Files are named for what they hold; read `link.rs`, `node.rs`, `state.rs`, then `search.rs`, `write.rs` and `compute.rs`, then
 //! `gate.rs`, `kept.rs` and `snapshot.rs`, and for scans `ahead.rs` and `behind.rs`.
 //!
 //! # Protocol
@@ -24,7 +24,7 @@
 //!
 //! # Progress
 //! Lookups and scans wait for nobody. Inserts and removals are lock-free but for two waits, each for a few dozen instructions of another thread:
-//! while a snapshot is taken, and while `compute` holds the same key, whose closure is to run once.
+//! while a snapshot is taken, and while `compute` holds the same key, or the place of a key that is not there, whose closure is to run once.
 //!
 //! # Where we differ from the paper, and why
 //! - The first version lies in the node, so that a scan reads one more line only where a key was written again (section 3.2 reads each).
@@ -36,6 +36,7 @@ mod ahead;
 mod batch;
 mod behind;
 mod check;
+mod compute;
 mod cursor;
 mod gate;
 mod heights;

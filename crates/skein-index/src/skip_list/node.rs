@@ -14,8 +14,7 @@
 //! Safety comments in this folder cite these by number.
 //!
 //! 1. **Shape.** The key, its prefix and the height never change once the node is made; of the shape, only the two flags do.
-//! 2. **Value.** The value word is written before the state `inline` is published, by who made the node, and never again. Nobody reads
-//!    it but through that state.
+//! 2. **Value.** Nor does the value word, which is the key's as long as the state `inline` says so.
 //! 3. **Towers.** A node is linked from level 0 upward and marked from its top level downward. So a node whose link on a level was seen
 //!    unmarked was, at that moment, in the lists of all levels up to there in which it had been linked.
 //! 4. **Life.** A node is used only while it is live: it was reached under a guard that is still held, by the rule in `search.rs`; or it
@@ -23,7 +22,6 @@
 //! 5. **Retiring.** A node is retired once, after it is in no list and will be linked in none: by its remover if its maker is done
 //!    linking it (`BUILT`), else by its maker, who finds `REMOVED`.
 
-use std::cell::UnsafeCell;
 use std::cmp::Ordering;
 use std::ptr::NonNull;
 
@@ -56,7 +54,7 @@ pub(super) struct Header {
     shape: AtomicU64,
     /// A [`State`].
     versions: AtomicU64,
-    value: UnsafeCell<u64>,
+    value: u64,
 }
 
 /// A key that is looked for.
@@ -103,7 +101,7 @@ impl Node {
                 prefix: padded(key),
                 shape: AtomicU64::new(shape),
                 versions: AtomicU64::new(state.word()),
-                value: UnsafeCell::new(value),
+                value,
             });
             if key.len() > PREFIX {
                 std::ptr::copy_nonoverlapping(key.as_ptr(), header.add(1).cast().as_ptr(), key.len());
@@ -187,10 +185,19 @@ impl Node {
         unsafe { self.0.cast::<AtomicU64>().sub(level + 1).as_ref() }
     }
 
-    /// Its link on a level. REQUIRES: the level is below its height.
+    /// Its link on a level, a claim overlooked. REQUIRES: the level is below its height.
     #[inline(always)]
     pub(super) fn next(self, level: usize) -> Link {
-        Link::from_word(self.tower(level).load(PROTECT))
+        Link::from_word(self.tower(level).load(PROTECT)).unclaimed()
+    }
+
+    /// Returns once nobody claims its link on the bottom level.
+    pub(super) fn wait_for_claim(self) {
+        let mut backoff = Backoff::new();
+        // Relaxed: nothing that is read of it is used.
+        while Link::from_word(self.tower(0).load(Memory::Relaxed)).is_claimed() {
+            backoff.wait();
+        }
     }
 
     /// Sets a link of a node that nobody else knows.
@@ -207,11 +214,13 @@ impl Node {
         self.tower(level).compare_exchange(from.word(), to.word(), Memory::AcqRel, Memory::Relaxed).is_ok()
     }
 
-    /// Marks the links of all levels, from the top.
+    /// Marks the links of all levels, from the top; waits for who claims the last one.
     pub(super) fn mark(self) {
         for level in (0..self.height()).rev() {
+            let mut backoff = Backoff::new();
             let mut link = self.next(level);
             while !link.is_marked() && !self.swing(level, link, link.marked()) {
+                backoff.wait();
                 link = self.next(level);
             }
         }
@@ -273,17 +282,7 @@ impl Node {
     /// The value's word. REQUIRES: a state `inline` of the node was seen.
     #[inline(always)]
     pub(super) fn value(self) -> u64 {
-        // SAFETY: written before that state was published, and not since (invariant 2).
-        unsafe { *self.fields().value.get() }
-    }
-
-    /// Sets the value's word.
-    ///
-    /// # Safety
-    /// The caller made the node, and has not published a state `inline` (invariant 2).
-    pub(super) unsafe fn prepare_value(self, value: u64) {
-        // SAFETY: nobody reads it yet.
-        unsafe { *self.fields().value.get() = value };
+        self.fields().value
     }
 
     fn block(self) -> NonNull<u8> {

@@ -25,6 +25,7 @@ use arrayvec::ArrayVec;
 use std::cmp::Ordering;
 
 use skein_sync::atomic::Ordering as Memory;
+use skein_sync::spin::Backoff;
 
 use super::SkipList;
 use super::link::Link;
@@ -137,14 +138,16 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// levels of the path the same, or was on none of them: so no node is ever linked before another one of its key, and one that goes is found.
     /// The caller holds a guard.
     pub(super) fn find(&self, target: &Target<'_>, height: usize) -> Path {
+        let mut backoff = Backoff::new();
         loop {
             if let Some(path) = self.try_find(target, height) {
                 return path;
             }
+            backoff.wait();
         }
     }
 
-    /// The same, unless another thread unlinks there.
+    /// The same, unless another thread unlinks there, or claims a link that is to lead past a marked node.
     #[inline(always)]
     fn try_find(&self, target: &Target<'_>, height: usize) -> Option<Path> {
         let mut path = Path { steps: ArrayVec::new_const() };

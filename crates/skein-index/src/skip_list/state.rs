@@ -9,7 +9,7 @@
 //!   version     a value in a block of its own                      its address
 //!   inline      the node's first value, which lies in the node     its stamp
 //!   tombstone   the key is absent, and was not always              its address
-//!   absent      the key is absent; not claimed: the node goes      0
+//!   absent      the key is absent, and the node goes               0
 //!
 //!   node.versions ──► version, stamp 9 ──older──► tombstone, stamp 6 ──older──► inline, stamp 2
 //!      a snapshot of moment 10 sees the first, one of moment 7 nothing, one of moment 3 the node's own value
@@ -22,7 +22,7 @@
 //! # Invariants
 //! 1. Stamps fall along a list. `inline` is the last of its list.
 //! 2. Each version behind the first is kept by one note, and goes only with it (`kept.rs`).
-//! 3. `absent` and not claimed is the end: the state never changes again, and the node is marked and unlinked.
+//! 3. `absent` is the end: the state never changes again, and the node is marked and unlinked.
 //! 4. While a state is claimed, only the claimer changes it. Readers overlook the claim.
 
 use std::ptr::NonNull;
@@ -55,8 +55,6 @@ pub(super) struct State(u64);
 impl State {
     /// The key is absent, and the node goes.
     pub(super) const GONE: Self = Self(ABSENT);
-    /// The key is absent, and the node's maker decides what it will be.
-    pub(super) const UNDECIDED: Self = Self(ABSENT | CLAIMED);
 
     #[inline(always)]
     pub(super) fn from_word(word: u64) -> Self {

@@ -6,9 +6,7 @@
 //!   nothing is left:  state absent ──► mark from the top ──► unlink from the top ──► retire
 //! ```
 //!
-//! `insert` and `remove` go on by single exchanges: whoever loses one starts over, and somebody has won. `compute` promises its closure more:
-//! that nothing happens to the key between what it is shown and what it decides. So it claims the node's state first, which other writers
-//! of the same key wait for, and no reader; where the key has no node, it links one that is claimed from the start, and says nothing.
+//! `insert` and `remove` go on by single exchanges: whoever loses one starts over, and somebody has won. `compute` claims first (`compute.rs`).
 
 use skein_sync::reclaim::Guard;
 
@@ -19,7 +17,6 @@ use super::link::Link;
 use super::node::{Node, Target};
 use super::search::Path;
 use super::state::State;
-use crate::index::{Change, Computed};
 use crate::memory::Part;
 use crate::slot::{Slot, retire_value};
 
@@ -57,15 +54,12 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
                 there.mark();
                 continue;
             }
-            let linked = self.gate.pass(guard.thread_id(), |inside| {
-                node.prepare_state(State::inline(inside.stamp));
-                Self::link(node, &path)
-            });
-            if linked {
-                self.base.len.add(guard.thread_id(), 1);
+            let (last, next) = path.at(0);
+            if self.link(node, &path, next, guard) {
                 self.build(node, path, guard);
                 return None;
             }
+            last.wait_for_claim();
         }
     }
 
@@ -97,7 +91,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// Puts a version with this value, or a tombstone, on top of what a node has, unless that has changed; keeps the count of keys.
-    fn supersede(
+    pub(super) fn supersede(
         &self,
         node: Node,
         seen: State,
@@ -107,10 +101,9 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     ) -> bool {
         let (arena, thread) = (&self.base.arena, guard.thread_id());
         let done = self.gate.pass(thread, |inside| {
-            let holder = if seen.is_absent() { None } else { inside.holder(seen.stamp()) };
+            let holder = inside.holder(seen.stamp());
             let older = if holder.is_some() { seen.unclaimed() } else { seen.older() };
             let state = match value {
-                Some(_) if seen == State::UNDECIDED => State::inline(inside.stamp),
                 None if older == State::GONE => State::GONE,
                 _ => State::stacked(arena, value, inside.stamp, older),
             };
@@ -151,17 +144,23 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
     }
 
-    /// Links a node on level 0 where its path says; false if something else is there by now.
-    fn link(node: Node, path: &Path) -> bool {
+    /// Links a node with its own value on level 0 where its path says; false if the link there is not `seen` any more.
+    pub(super) fn link(&self, node: Node, path: &Path, seen: Link, guard: &impl Guard) -> bool {
         for level in 0..node.height() {
             node.prepare(level, path.at(level).1);
         }
-        let (last, next) = path.at(0);
-        last.swing(0, next, Link::to(node))
+        let linked = self.gate.pass(guard.thread_id(), |inside| {
+            node.prepare_state(State::inline(inside.stamp));
+            path.at(0).0.swing(0, seen, Link::to(node))
+        });
+        if linked {
+            self.base.len.add(guard.thread_id(), 1);
+        }
+        linked
     }
 
     /// Links a node on the levels above, unless it goes meanwhile.
-    fn build(&self, node: Node, mut path: Path, guard: &impl Guard) {
+    pub(super) fn build(&self, node: Node, mut path: Path, guard: &impl Guard) {
         let height = node.height();
         if height == 1 {
             return;
@@ -213,81 +212,5 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
         // SAFETY: it is in no list, and nobody will link it.
         unsafe { node.retire(guard) };
-    }
-
-    /// Does what `change` decides about `key`, which is not too long; `change` is called once, and its decision is done before any other
-    /// write to the key.
-    pub(super) fn write<'g, G: Guard>(
-        &'g self,
-        key: &[u8],
-        mut change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
-        guard: &'g G,
-    ) -> Computed<'g, S> {
-        let claim = self.claim(key, guard);
-        let (node, before) = (claim.node, claim.state.value(claim.node));
-        // SAFETY: the word is in the list of versions, and is retired, if at all, under this guard or a later one.
-        let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
-        let value = match change(seen) {
-            Change::Put(value) => Some(value.into_word()),
-            Change::Remove if before.is_some() => None,
-            Change::Keep | Change::Remove => return Computed { before: seen, changed: false },
-        };
-        let claimed = claim.state;
-        std::mem::forget(claim);
-        if let (State::UNDECIDED, Some(word)) = (claimed, value) {
-            // SAFETY: a node that is undecided was made by us.
-            unsafe { node.prepare_value(word) };
-        }
-        let done = self.supersede(node, claimed, value, guard, None);
-        assert!(done, "a claimed state is its claimer's");
-        Computed { before: seen, changed: true }
-    }
-
-    /// Claims the state of `key`'s node; a new one, if it has none.
-    fn claim<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Claim<'g, S, G, V> {
-        let (target, height) = (Target::of(key), self.heights.of(key));
-        let mut made = None;
-        loop {
-            let path = self.find(&target, height);
-            if let Some(node) = path.found(&target) {
-                let state = node.unclaimed_state();
-                if state == State::GONE {
-                    node.mark();
-                } else if node.exchange(state, state.claimed()) {
-                    // SAFETY: made in an earlier turn, and not linked.
-                    unsafe { made.inspect(|node: &Node| node.free(Part::Nodes)) };
-                    return Claim { list: self, node, state: state.claimed(), guard };
-                }
-                continue;
-            }
-            let node =
-                *made.get_or_insert_with(|| Node::new(&self.base.arena, height, key, State::UNDECIDED, 0));
-            if Self::link(node, &path) {
-                // Claimed before anything can panic.
-                let claim = Claim { list: self, node, state: State::UNDECIDED, guard };
-                self.build(node, path, guard);
-                return claim;
-            }
-        }
-    }
-}
-
-/// A claimed state; given back as it was when dropped, after a panic too.
-struct Claim<'g, S: Slot, G: Guard, const V: usize> {
-    list: &'g SkipList<S, V>,
-    node: Node,
-    /// With the claim.
-    state: State,
-    guard: &'g G,
-}
-
-impl<S: Slot, G: Guard, const V: usize> Drop for Claim<'_, S, G, V> {
-    fn drop(&mut self) {
-        // What was undecided is absent for ever.
-        let given_back = self.node.exchange(self.state, self.state.unclaimed());
-        assert!(given_back, "a claimed state is its claimer's");
-        if self.state == State::UNDECIDED {
-            self.list.remove_node(self.node, None, self.guard);
-        }
     }
 }
