@@ -5,6 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
+use skein_index::mlp_index::variant::BUCKET_PER_KEY;
 use skein_index::{Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Slot, Wormhole};
 use support::conformance::Family;
 
@@ -79,8 +80,25 @@ impl Family for OfMlpIndex {
     }
 }
 
+/// The same, with a table that is resized by every insert and every removal.
+struct OfResizingMlpIndex;
+
+impl Family for OfResizingMlpIndex {
+    type Index<S: Slot> = MlpIndex<S, BUCKET_PER_KEY>;
+    const LONGEST: usize = skein_index::mlp_index::MAX_LEN;
+
+    fn index<S: Slot>() -> Self::Index<S> {
+        MlpIndex::with_variant(Arc::new(Collector::new()))
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> Self::Index<S> {
+        Self::index().with_budget(bytes)
+    }
+}
+
 conformance!(masstree, OfMasstree);
 conformance!(wormhole, OfWormhole);
 conformance!(cuckoo_trie, OfCuckooTrie);
 conformance!(mlp_index, OfMlpIndex);
+conformance!(mlp_index_that_resizes, OfResizingMlpIndex);
 conformance!(skip_list, OfSkipList);

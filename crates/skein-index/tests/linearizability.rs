@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::{Arc, Barrier};
 
-use skein_index::mlp_index::variant::{CROWDED, WITHOUT_HUGE_PAGES};
+use skein_index::mlp_index::variant::{BUCKET_PER_KEY, CROWDED, WITHOUT_HUGE_PAGES};
 use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 use support::history::{Clock, Done, Kind, explains, perform};
 use support::random::Random;
@@ -40,6 +40,11 @@ fn skip_list() -> SkipList<Inline<u64>, 2> {
 }
 
 fn mlp_index() -> MlpIndex<Inline<u64>, { CROWDED | WITHOUT_HUGE_PAGES }> {
+    MlpIndex::with_variant(Arc::new(Collector::new()))
+}
+
+/// Resized by every insert and every removal.
+fn resizing_mlp_index() -> MlpIndex<Inline<u64>, { BUCKET_PER_KEY | WITHOUT_HUGE_PAGES }> {
     MlpIndex::with_variant(Arc::new(Collector::new()))
 }
 
@@ -125,6 +130,7 @@ fn histories_in_a_list_with_long_keys() {
 fn histories_in_a_table_of_short_keys() {
     let others: [&[u8]; 6] = [b"a", b"ac", b"\0\0\0a", b"ab\0\0c", b"ab\0\0\0\0\0\0", b"b"];
     check(mlp_index, &[b"ab", b"ab\0", b"ab\0\0b"], &others, 3000);
+    check(resizing_mlp_index, &[b"ab", b"ab\0", b"ab\0\0b"], &others, 3000);
 }
 
 #[test]

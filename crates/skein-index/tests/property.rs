@@ -12,7 +12,7 @@ use skein_index::masstree::variant::{
     WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
 };
 use skein_index::mlp_index::variant::{
-    ALL_LEVELS, CROWDED, DEFAULT, WITHOUT_PREFETCH as MLP_WITHOUT_PREFETCH,
+    ALL_LEVELS, BUCKET_PER_KEY, CROWDED, DEFAULT, WITHOUT_PREFETCH as MLP_WITHOUT_PREFETCH,
 };
 use skein_index::skip_list::variant::{AHEAD_3, AHEAD_4, PLAIN, WITHOUT_PREFETCH as SKIP_WITHOUT_PREFETCH};
 use skein_index::wormhole::variant::{
@@ -177,6 +177,16 @@ proptest! {
     #[test]
     fn mlp_index_of_crowded_keys(operations in operations(&crowded_key(), 700)) {
         mlp_index::<CROWDED>(&operations);
+    }
+
+    #[test]
+    fn mlp_index_that_resizes(operations in operations(&short_key(), 500)) {
+        mlp_index::<BUCKET_PER_KEY>(&operations);
+    }
+
+    #[test]
+    fn mlp_index_of_crowded_keys_that_resizes(operations in operations(&crowded_key(), 500)) {
+        mlp_index::<{ CROWDED | BUCKET_PER_KEY }>(&operations);
     }
 
     #[test]

@@ -297,6 +297,14 @@ fn mlp_index_with_crowded_keys() {
     mlp_index::<{ skein_index::mlp_index::variant::CROWDED }>(&shared_keys::crowded(200), 30_000);
 }
 
+/// The table is resized by every insert and every removal, under readers and scans.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_that_resizes() {
+    mlp_index::<{ skein_index::mlp_index::variant::BUCKET_PER_KEY }>(&shared_keys::short(600), 30_000);
+    mlp_index::<{ skein_index::mlp_index::variant::BUCKET_PER_KEY }>(&shared_keys::numbers(600), 30_000);
+}
+
 /// The suite notices a lookup that forgets to follow a split: the checks above fail within some rounds.
 #[test]
 #[cfg(feature = "planted-bugs")]

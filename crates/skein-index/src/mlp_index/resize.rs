@@ -5,7 +5,7 @@
 //! its aim, or no way to make room; and by removals that leave the table far from its aim. So no operation waits for a whole
 //! table to be moved. Source: linear hashing (Litwin, VLDB 1980); the paper's table has one size.
 
-use skein_sync::mutex::try_lock;
+use skein_sync::mutex::{lock, try_lock};
 use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
@@ -14,7 +14,7 @@ use super::image::SLOTS;
 use super::levels::{Levels, ONE_IN, ONE_IN_BATCH};
 use super::node::level_in;
 use super::table::{LEAST, MOST};
-use super::variant::{CROWDED, FIXED, has};
+use super::variant::{BUCKET_PER_KEY, CROWDED, FIXED, has};
 use crate::index::Refused;
 use crate::linear::{Size, split_from};
 use crate::slot::Slot;
@@ -52,14 +52,28 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         self.table.moved.sum()
     }
 
-    /// Adds some buckets if the table is loaded, unless another thread is at it.
-    pub(super) fn grow_if_loaded(&self) {
-        if self.has_load(FULL)
+    /// Adds some buckets if a new key's were full (`crowded`) and the table is loaded, unless another thread is at it.
+    pub(super) fn grow_after_insert(&self, crowded: bool) {
+        if has(V, BUCKET_PER_KEY) {
+            self.follow_keys();
+        } else if crowded
+            && self.has_load(FULL)
             && let Some(mut sizing) = try_lock(&self.table.sizing)
         {
             // At its greatest size the table just gets fuller, until a write finds no place.
-            let _ = self.add_some(&mut sizing);
+            let _ = self.add_some(&mut sizing, STEPS);
         }
+    }
+
+    /// Makes as many buckets beyond the least size as there are keys.
+    fn follow_keys(&self) {
+        let mut sizing = lock(&self.table.sizing);
+        let (size, wanted) = (self.table.size().buckets(), LEAST + self.base.len.sum() as u32);
+        if size < wanted {
+            // At its greatest size there is no more to be had.
+            let _ = self.add_some(&mut sizing, wanted - size);
+        }
+        self.take_away_while(|size| size > wanted);
     }
 
     /// Adds some buckets, or lets another thread do so.
@@ -71,15 +85,15 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         // A table that is mostly empty and still has no place is no better when it is larger.
         let hopeless =
             !has(V, CROWDED) && self.table.size().buckets() > 64 * LEAST && !self.has_load(EMPTY / 4);
-        if hopeless { Err(self.full()) } else { self.add_some(&mut sizing) }
+        if hopeless { Err(self.full()) } else { self.add_some(&mut sizing, STEPS) }
     }
 
-    fn add_some(&self, sizing: &mut Sizing) -> Result<(), Refused> {
+    fn add_some(&self, sizing: &mut Sizing, count: u32) -> Result<(), Refused> {
         let size = self.table.size().buckets();
         if size == if has(V, FIXED) { LEAST } else { MOST } {
             return Err(self.full());
         }
-        let wanted = (size + STEPS).min(MOST);
+        let wanted = (size + count).min(MOST);
         self.table.ready(wanted);
         for new in size..wanted {
             self.table.prefetch_bucket(split_from(new));
@@ -110,19 +124,27 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     /// Takes away some buckets if few are needed, unless another thread is at it.
     pub(super) fn shrink(&self) {
+        if has(V, BUCKET_PER_KEY) {
+            return self.follow_keys();
+        }
         if self.table.size().buckets() == LEAST || self.has_load(EMPTY) {
             return;
         }
         let Some(_sizing) = try_lock(&self.table.sizing) else { return };
+        let size = self.table.size().buckets();
         // A table that crowded keys have made large is empty again together with the index.
-        let steps = STEPS.max(self.table.size().buckets() / (self.base.len.sum() as u32 + 1));
-        for _ in 0..steps {
-            let size = self.table.size().buckets();
-            if size == LEAST || self.has_load(EMPTY) || !self.merge_last(size - 1) {
-                break;
-            }
+        let steps = STEPS.max(size / (self.base.len.sum() as u32 + 1));
+        let wanted = size.saturating_sub(steps);
+        self.take_away_while(|size| size > wanted && !self.has_load(EMPTY));
+    }
+
+    /// Takes away buckets while they are too many and there is room for their nodes. The caller has the right to change the size.
+    fn take_away_while(&self, too_many: impl Fn(u32) -> bool) {
+        let mut size = self.table.size().buckets();
+        while size > LEAST && too_many(size) && self.merge_last(size - 1) {
+            size -= 1;
         }
-        self.table.ready(self.table.size().buckets());
+        self.table.ready(size);
     }
 
     /// Merges the last bucket into the one it was split from; false if there is no room for its nodes.

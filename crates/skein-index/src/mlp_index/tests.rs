@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::MlpIndex;
-use super::variant::{CROWDED, FIXED};
+use super::table::LEAST;
+use super::variant::{BUCKET_PER_KEY, CROWDED, FIXED};
 use crate::index::{OrderedIndex, Refused};
 use crate::slot::Inline;
 
@@ -167,6 +168,31 @@ fn a_full_table_refuses_keys_and_no_removals() {
     for key in model.keys() {
         assert!(index.remove(&key.to_be_bytes(), &guard).is_some());
     }
+    drop(guard);
+    assert_eq!(index.check().unwrap().used, 0);
+}
+
+/// The variant for tests of resizing does what it says: the size changes with every key that comes or goes.
+#[test]
+fn a_table_of_a_bucket_per_key_is_split_and_merged_each_time() {
+    let mut index = MlpIndex::<Inline<u64>, BUCKET_PER_KEY>::with_variant(std::sync::Arc::default());
+    let keys: u64 = if cfg!(miri) { 50 } else { 5_000 };
+    let all: Vec<u64> =
+        (0..keys).map(|number| if number % 2 == 0 { number } else { spread(number) }).collect();
+    let guard = index.collector().enter();
+    let beyond = || u64::from(index.table.size().buckets() - LEAST);
+    for (key, before) in all.iter().zip(0..) {
+        assert_eq!(beyond(), before);
+        index.insert(&key.to_be_bytes(), Inline(1), &guard).unwrap();
+        index.insert(&key.to_be_bytes(), Inline(!key), &guard).unwrap();
+    }
+    assert_eq!(beyond(), keys);
+    assert!(all.iter().all(|key| index.get(&key.to_be_bytes(), &guard) == Some(!key)));
+    for (key, before) in all.iter().zip((1..=keys).rev()) {
+        assert_eq!(beyond(), before);
+        assert_eq!(index.remove(&key.to_be_bytes(), &guard), Some(!key));
+    }
+    assert!(beyond() == 0 && index.moved() > 0);
     drop(guard);
     assert_eq!(index.check().unwrap().used, 0);
 }

@@ -12,6 +12,8 @@ pub const ALL_LEVELS: usize = 1 << 2;
 pub const CROWDED: usize = 1 << 3;
 /// The table keeps its least size: for tests of full tables.
 pub const FIXED: usize = 1 << 4;
+/// The table has a bucket for each key beyond its least size: every insert splits one, and every removal merges one. For tests of resizing.
+pub const BUCKET_PER_KEY: usize = 1 << 5;
 
 /// Whether a variant has a flag.
 pub(super) const fn has(variant: usize, flag: usize) -> bool {

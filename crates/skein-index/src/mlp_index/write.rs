@@ -123,9 +123,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                     }
                 });
                 self.base.len.add(key.bits as usize, 1);
-                if crowded {
-                    self.grow_if_loaded();
-                }
+                self.grow_after_insert(crowded);
                 true
             }
             index::Change::Keep | index::Change::Remove => false,

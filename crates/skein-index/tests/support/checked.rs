@@ -1,5 +1,6 @@
 //! Indexes whose whole structure can be verified.
 
+use skein_index::mlp_index::variant::BUCKET_PER_KEY;
 use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
 /// An index with a checker.
@@ -34,6 +35,12 @@ impl<const V: usize> Checked for SkipList<Inline<u64>, V> {
 
 impl<const V: usize> Checked for MlpIndex<Inline<u64>, V> {
     fn verify(&mut self) {
-        self.check().unwrap();
+        let shape = self.check().unwrap();
+        if V & BUCKET_PER_KEY != 0 {
+            assert!(
+                shape.slots >= 4 * (2_048 + shape.leaves),
+                "it has not grown as often as it was to: {shape:?}"
+            );
+        }
     }
 }
