@@ -29,7 +29,7 @@ use random::Random;
 use shuttle::rand::RngCore;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
-use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, SkipList, Wormhole};
+use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, MlpIndex, SkipList, Wormhole};
 
 const SEED: u64 = 20;
 /// Preemptions of a schedule that has few.
@@ -149,6 +149,20 @@ const LAYERS: Keys = &[
     b"z",
 ];
 
+/// Keys of a table of four buckets, of the bytes that its models know (`loom_mlp_index.rs`): nodes of all levels from the third to the fifth and of the
+/// last, least keys that come and go, leaves that part and inner nodes that collapse.
+const NAMES: Keys = &[
+    b"\0\0\0",
+    b"\0\0\x08",
+    b"\0\0\x08\0\0",
+    b"\0\0\x08\x08\x08",
+    b"\0\0\x08\x08\x10",
+    b"\0\0\x08\x10",
+    b"\0\0\x08\x18",
+    b"\0\0\x10\x08",
+    b"\0\0\x18",
+];
+
 fn wormhole() -> Wormhole<Inline<u64>, 4> {
     Wormhole::with_variant(Arc::new(Collector::new()))
 }
@@ -165,6 +179,11 @@ fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 2> {
 /// Towers of three levels, the same in each run.
 fn skip_list() -> SkipList<Inline<u64>, 3> {
     SkipList::with_variant(Arc::new(Collector::new())).with_seed(SEED)
+}
+
+/// Four buckets that do not grow (`mlp_index/table.rs`): full enough that nodes make way for others.
+fn mlp_index() -> MlpIndex<Inline<u64>> {
+    MlpIndex::with_variant(Arc::new(Collector::new()))
 }
 
 #[test]
@@ -219,6 +238,14 @@ fn skip_list_of_letters() {
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_of_tails() {
     explore(skip_list, TAILS, 4, 4_000);
+}
+
+/// Incident: a write below a node that another thread was giving another least key had read that node before, and what lies below it afterwards.
+/// Consequence: a least key that was no key's any more. Fix: a write looks again at the node above those that it changes (`change.rs`).
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_of_names() {
+    explore(mlp_index, NAMES, 3, 4_000);
 }
 
 /// A split that does not tell the readers of its leaf.

@@ -15,6 +15,8 @@
 //! 2. The least key of an inner node is that of its first child. A removal takes it from a child that it holds; an insert below that child which
 //!    would make it less changes the child, and so one of both is given up. An insert that leaves the child as it is has a
 //!    greater key than the child's least one, and needs no change above.
+//! 3. Nodes are read one after the other, from above. Before a change relies on a least key above that stays what it is, it looks whether that is
+//!    still so, after all that it holds was read: then all of it was there at one moment, and who changes that key later has to take what is held.
 
 use arrayvec::ArrayVec;
 
@@ -126,8 +128,26 @@ impl<'t, const V: usize> Change<'t, V> {
         &mut held.image
     }
 
+    /// Gives those nodes another least key, from the last one upward, whose own one `goes`. The first one above whose own stays is as it was seen
+    /// (invariant 3).
+    pub(super) fn set_leasts(
+        &mut self,
+        above: &[Seen],
+        goes: impl Fn(u64) -> bool,
+        bits: u64,
+    ) -> Result<(), Obstacle> {
+        for seen in above.iter().rev() {
+            if !goes(seen.node(&self.table.seeds).bits) {
+                let is_stale = self.table.versions.changed(seen.bucket, seen.version);
+                return if is_stale { Err(Obstacle::Changed) } else { Ok(()) };
+            }
+            self.set_least(seen, bits)?;
+        }
+        Ok(())
+    }
+
     /// Gives an inner node another least key.
-    pub(super) fn set_least(&mut self, seen: &Seen, bits: u64) -> Result<(), Obstacle> {
+    fn set_least(&mut self, seen: &Seen, bits: u64) -> Result<(), Obstacle> {
         let Spot { held, slot, .. } = self.take_seen(seen)?;
         let head = &mut self.image(held).0[2 * slot];
         *head = *head & HEADER | turned(bits, level_in(*head)) & !HEADER;

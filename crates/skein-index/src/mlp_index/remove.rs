@@ -89,9 +89,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let (above, singles) = above.split_at(above.len() - count);
         if least != before.bits {
             plan.take_seen(&first)?;
-            for above in above.iter().rev().take_while(|above| above.node(seeds).bits == key.bits) {
-                plan.set_least(above, least)?;
-            }
+            plan.set_leasts(above, |own| own == key.bits, least)?;
         }
         plan.remove(leaf)?;
         let stays = if joins && children.len() == 1 {

@@ -111,7 +111,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
     ) -> Result<Tried<'g, S>, Obstacle> {
         let mut plan = Change::new(&self.table);
-        let (level, spot) = self.plan_leaf(&mut plan, key, path, stop)?;
+        let (level, spot) = plan_leaf(&mut plan, key, path, stop)?;
         plan.lock()?;
         let changed = match change(None) {
             index::Change::Put(value) => {
@@ -130,39 +130,33 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         };
         Ok(Tried::Done(Computed { before: None, changed }))
     }
+}
 
-    /// Plans a leaf for a key where its path ends, at a node if there is one; returns its level, and where it is.
-    fn plan_leaf(
-        &self,
-        plan: &mut Change<'_, V>,
-        key: Key,
-        path: &Path,
-        stop: Option<(&Seen, Node)>,
-    ) -> Result<(u32, Spot), Obstacle> {
-        let Some((seen, node)) = stop else {
-            return Ok((LEVEL_MIN, plan.place(&Node::leaf(key, LEVEL_MIN, 0))?));
-        };
-        let (here, depth, below) = part(&node, key);
-        let leaf = Node::leaf(key, depth + 1, 0);
-        plan.ask(&leaf);
-        if let Some(below) = &below {
-            plan.ask(below);
-        }
-        if key.bits < node.bits {
-            for above in path.above.iter().rev() {
-                if above.node(&self.table.seeds).bits <= key.bits {
-                    break;
-                }
-                plan.set_least(above, key.bits)?;
-            }
-        }
-        plan.replace(seen, &here)?;
-        if let Some(below) = below {
-            plan.place(&below)?;
-        }
-        // It comes last, so nobody moves it afterwards.
-        Ok((depth + 1, plan.place(&leaf)?))
+/// Plans a leaf for a key where its path ends, at a node if there is one; returns its level, and where it is.
+fn plan_leaf<const V: usize>(
+    plan: &mut Change<'_, V>,
+    key: Key,
+    path: &Path,
+    stop: Option<(&Seen, Node)>,
+) -> Result<(u32, Spot), Obstacle> {
+    let Some((seen, node)) = stop else {
+        return Ok((LEVEL_MIN, plan.place(&Node::leaf(key, LEVEL_MIN, 0))?));
+    };
+    let (here, depth, below) = part(&node, key);
+    let leaf = Node::leaf(key, depth + 1, 0);
+    plan.ask(&leaf);
+    if let Some(below) = &below {
+        plan.ask(below);
     }
+    if key.bits < node.bits {
+        plan.set_leasts(&path.above, |least| key.bits < least, key.bits)?;
+    }
+    plan.replace(seen, &here)?;
+    if let Some(below) = below {
+        plan.place(&below)?;
+    }
+    // It comes last, so nobody moves it afterwards.
+    Ok((depth + 1, plan.place(&leaf)?))
 }
 
 /// What a node becomes when a key is added below it that it has no child for: an inner node with the key's symbol, how deep it is, and what goes down
