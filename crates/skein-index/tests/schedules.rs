@@ -248,6 +248,14 @@ fn mlp_index_of_names() {
     explore(mlp_index, NAMES, 3, 4_000);
 }
 
+/// A lookup that takes what it read of a bucket for what was there at one moment.
+#[test]
+#[cfg(feature = "planted-bugs")]
+fn a_bucket_read_while_it_changes_is_noticed() {
+    let caught = std::panic::catch_unwind(|| explore(mlp_index, NAMES, 3, 20_000)).is_err();
+    assert!(caught, "the planted bug went unnoticed");
+}
+
 /// A split that does not tell the readers of its leaf.
 #[test]
 #[cfg(feature = "planted-bugs")]
