@@ -6,8 +6,8 @@
 use super::name::{LEVEL, Name, SECONDARY};
 use super::node::{Kind, MORE, Raw, Words};
 
-/// Slots in a bucket: a cache line of them.
-pub(super) const SLOTS: usize = 4;
+/// Slots in a bucket: a cache line of them. In `loom`'s models two, each word of which is a step or several.
+pub(super) const SLOTS: usize = if super::SMALL_MODELS { 2 } else { 4 };
 /// Words in a bucket.
 pub(super) const WORDS: usize = 2 * SLOTS;
 

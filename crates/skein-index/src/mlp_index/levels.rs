@@ -7,8 +7,8 @@
 
 use super::name::{LEVEL_MAX, LEVEL_MIN};
 
-/// All levels, a bit for each.
-pub(super) const ALL: u32 = (2 << LEVEL_MAX) - (1 << LEVEL_MIN);
+/// All levels, a bit for each; `loom`'s models have keys for three.
+pub(super) const ALL: u32 = if super::SMALL_MODELS { 0b11_1000 } else { (2 << LEVEL_MAX) - (1 << LEVEL_MIN) };
 /// All but the last, which only keys have that differ in trailing zeros alone.
 const USUAL: u32 = ALL & !(1 << LEVEL_MAX);
 /// A level matters to a lookup by itself if it has this share of the nodes, or more: then it need not wait again.

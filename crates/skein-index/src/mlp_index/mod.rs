@@ -73,6 +73,9 @@ use crate::engine::{Base, Engine};
 use crate::index::{Change, Computed, OrderedIndex, Refused};
 use crate::slot::Slot;
 
+/// Whether this is for `loom`, which goes through all orders of steps, so that each step counts.
+const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
+
 /// An ordered index over byte strings of up to [`MAX_LEN`] bytes; see the module's head.
 ///
 /// It takes some 2.2 MiB when it is empty, and 23 to 46 bytes for each key with its value: one slot or two, of which 70 % are in use. `V` chooses a variant; [`variant::DEFAULT`] is the one to use.

@@ -127,8 +127,9 @@ const BOTH: u64 = 1 << 32 | 1;
 #[inline(always)]
 fn hash(stem: u64, salt: u32, seeds: &Seeds) -> u64 {
     if cfg!(skein_loom) {
-        // In models the last bits of a name are its primary bucket, and the next one of the four that there are (`table.rs`) is the secondary one.
-        return 8 << 32;
+        // In models the last bits of a name are its primary bucket, of four (`table.rs`), and so it is known which nodes meet. The secondary one depends
+        // on the level: so a node can make way to a bucket where the one that comes cannot go.
+        return if salt.is_multiple_of(2) { 8 << 32 } else { 16 << 32 };
     }
     let salted = stem ^ seeds.stem.wrapping_add(u64::from(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     folded(folded(salted, seeds.factor), seeds.factor) & seeds.mask

@@ -19,7 +19,7 @@ use super::variant::{CROWDED, WITHOUT_HUGE_PAGES, has};
 use super::versions::Versions;
 use crate::counter::Counter;
 use crate::linear::Size;
-use crate::memory::{Arena, GrowingWords, prefetch_read};
+use crate::memory::{Arena, CACHE_LINE, GrowingWords, prefetch_read};
 
 /// The least number of buckets: they say eleven bits of each name.
 pub(super) const LEAST: u32 = 1 << HEADER_BITS;
@@ -40,8 +40,9 @@ pub(super) fn line_of(bucket: u32) -> usize {
     if cfg!(skein_loom) { bucket as usize / 8 % LINES } else { bucket as usize }
 }
 
-/// The words of a bucket.
-pub(super) type Line = [AtomicU64; WORDS];
+/// The words of a bucket, the first ones of its line.
+pub(super) type Line = [AtomicU64; LINE];
+const LINE: usize = CACHE_LINE / 8;
 
 /// What is known of a node that was found, its bucket, and the bucket's version.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +70,8 @@ pub(super) struct Table<const V: usize> {
 
 impl<const V: usize> Table<V> {
     pub(super) fn new(arena: &Arena) -> Self {
-        let buckets = GrowingWords::new(arena, LINES * WORDS, !has(V, WITHOUT_HUGE_PAGES));
-        buckets.resize(LEAST as usize * WORDS);
+        let buckets = GrowingWords::new(arena, LINES * LINE, !has(V, WITHOUT_HUGE_PAGES));
+        buckets.resize(LEAST as usize * LINE);
         let sizing = Sizing::default();
         Self {
             size: AtomicU64::new(LEAST.into()),
@@ -99,7 +100,7 @@ impl<const V: usize> Table<V> {
 
     /// Makes buckets ready, so many in all, or gives back the memory of those beyond.
     pub(super) fn ready(&self, buckets: u32) {
-        self.buckets.resize(buckets as usize * WORDS);
+        self.buckets.resize(buckets as usize * LINE);
     }
 
     /// A bucket, which was in use once.
