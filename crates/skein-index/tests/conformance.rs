@@ -6,6 +6,7 @@ mod support;
 use std::sync::Arc;
 
 use skein_index::mlp_index::variant::BUCKET_PER_KEY;
+use skein_index::skip_list::variant::{BARE, DEFAULT};
 use skein_index::{Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Slot, Wormhole};
 use support::conformance::Family;
 
@@ -65,6 +66,21 @@ impl Family for OfSkipList {
     }
 }
 
+/// Nodes without versions.
+struct OfBareSkipList;
+
+impl Family for OfBareSkipList {
+    type Index<S: Slot> = SkipList<S, { DEFAULT | BARE }>;
+
+    fn index<S: Slot>() -> Self::Index<S> {
+        SkipList::with_variant(Arc::new(Collector::new()))
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> Self::Index<S> {
+        Self::index().with_budget(bytes)
+    }
+}
+
 struct OfMlpIndex;
 
 impl Family for OfMlpIndex {
@@ -102,3 +118,4 @@ conformance!(cuckoo_trie, OfCuckooTrie);
 conformance!(mlp_index, OfMlpIndex);
 conformance!(mlp_index_that_resizes, OfResizingMlpIndex);
 conformance!(skip_list, OfSkipList);
+conformance!(bare_skip_list, OfBareSkipList);

@@ -8,6 +8,7 @@ mod support;
 use std::sync::{Arc, Barrier};
 
 use skein_index::mlp_index::variant::{BUCKET_PER_KEY, CROWDED, WITHOUT_HUGE_PAGES};
+use skein_index::skip_list::variant::BARE;
 use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 use support::history::{Clock, Done, Kind, explains, perform};
 use support::random::Random;
@@ -36,6 +37,10 @@ fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 1> {
 
 /// Two levels, so that nodes are linked on several and there is much to walk.
 fn skip_list() -> SkipList<Inline<u64>, 2> {
+    SkipList::with_variant(Arc::new(Collector::new()))
+}
+
+fn bare_skip_list() -> SkipList<Inline<u64>, { 2 | BARE }> {
     SkipList::with_variant(Arc::new(Collector::new()))
 }
 
@@ -118,6 +123,7 @@ fn histories_in_a_trie_with_jumps() {
 #[test]
 fn histories_in_a_list_of_two_levels() {
     check(skip_list, &[b"b", b"d"], &[b"a", b"c", b"e", b"f", b"g"], 3000);
+    check(bare_skip_list, &[b"b", b"d"], &[b"a", b"c", b"e", b"f", b"g"], 3000);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod models;
 use std::sync::Arc;
 
 use models::{PREEMPTIONS, get, put, remove, scan};
+use skein_index::skip_list::variant::BARE;
 use skein_index::{Change, Collector, Inline, OrderedIndex, SkipList};
 
 type List = SkipList<Inline<u64>, 2>;
@@ -189,6 +190,36 @@ fn a_claimed_place_against_neighbours() {
     model(1, &["a", "d"], keep, |list| assert_eq!(put(list, "c", 9), None));
     model(1, &["a", "d"], keep, |list| assert_eq!(remove(list, "a"), Some(0)));
     model(1, &["a", "d"], keep, |list| assert_eq!(remove(list, "d"), Some(1)));
+}
+
+/// Without versions a value is written in place, under a claim: no writer loses another's, and no reader sees one of a key that is gone.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn writes_in_place_against_each_other() {
+    type Bare = SkipList<Inline<u64>, { 2 | BARE }>;
+    let new = || Bare::with_variant(Arc::new(Collector::new())).with_seed(SEED);
+    models::model(
+        new,
+        PREEMPTIONS,
+        &["a"],
+        |list| assert!(matches!(put(list, "a", 8), None | Some(0))),
+        |list| {
+            let removed = remove(list, "a");
+            assert!(matches!(removed, Some(0 | 8)));
+            assert!(matches!((removed, get(list, "a")), (Some(0), None | Some(8)) | (Some(8), None)));
+        },
+    );
+    models::model(
+        new,
+        PREEMPTIONS,
+        &["a"],
+        |list| assert!(matches!(put(list, "a", 8), Some(0 | 9))),
+        |list| {
+            assert!(matches!(get(list, "a"), Some(0 | 8)));
+            assert!(matches!(put(list, "a", 9), Some(0 | 8)));
+            assert!(matches!(get(list, "a"), Some(8 | 9)));
+        },
+    );
 }
 
 /// What is decided about an absent key is done before another thread puts it, or that thread's value is seen.

@@ -14,7 +14,9 @@ use skein_index::masstree::variant::{
 use skein_index::mlp_index::variant::{
     ALL_LEVELS, BUCKET_PER_KEY, CROWDED, DEFAULT, WITHOUT_PREFETCH as MLP_WITHOUT_PREFETCH,
 };
-use skein_index::skip_list::variant::{AHEAD_3, AHEAD_4, PLAIN, WITHOUT_PREFETCH as SKIP_WITHOUT_PREFETCH};
+use skein_index::skip_list::variant::{
+    AHEAD_3, AHEAD_4, BARE, PLAIN, WITHOUT_PREFETCH as SKIP_WITHOUT_PREFETCH,
+};
 use skein_index::wormhole::variant::{
     PROBES_2, PROBES_4, WITHOUT_INCREMENTAL_HASH, WITHOUT_LEAF_TAGS, WITHOUT_POSITION, WITHOUT_SHORT_ANCHORS,
     WITHOUT_TAGS,
@@ -202,6 +204,16 @@ proptest! {
     #[test]
     fn skip_list_of_three_levels(operations in operations(&spread_key(), 500)) {
         skip_list::<{ 3 | AHEAD_3 }>(&operations);
+    }
+
+    #[test]
+    fn skip_list_without_versions(operations in operations(&any_key(), 500)) {
+        skip_list::<{ skein_index::skip_list::variant::DEFAULT | BARE }>(&operations);
+    }
+
+    #[test]
+    fn skip_list_of_two_levels_without_versions(operations in operations(&spread_key(), 500)) {
+        skip_list::<{ 2 | BARE }>(&operations);
     }
 
     #[test]

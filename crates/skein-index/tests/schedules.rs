@@ -29,6 +29,7 @@ use random::Random;
 use shuttle::rand::RngCore;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
+use skein_index::skip_list::variant::BARE;
 use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, MlpIndex, SkipList, Wormhole};
 
 const SEED: u64 = 20;
@@ -181,6 +182,11 @@ fn skip_list() -> SkipList<Inline<u64>, 3> {
     SkipList::with_variant(Arc::new(Collector::new())).with_seed(SEED)
 }
 
+/// The same without versions.
+fn bare_skip_list() -> SkipList<Inline<u64>, { 3 | BARE }> {
+    SkipList::with_variant(Arc::new(Collector::new())).with_seed(SEED)
+}
+
 /// Four buckets that do not grow (`mlp_index/table.rs`): full enough that nodes make way for others.
 fn mlp_index() -> MlpIndex<Inline<u64>> {
     MlpIndex::with_variant(Arc::new(Collector::new()))
@@ -232,6 +238,12 @@ fn cuckoo_trie_of_layers() {
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_of_letters() {
     explore(skip_list, LETTERS, 3, 4_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn bare_skip_list_of_letters() {
+    explore(bare_skip_list, LETTERS, 3, 4_000);
 }
 
 #[test]

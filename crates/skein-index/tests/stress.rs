@@ -266,6 +266,15 @@ fn skip_list_of_three_levels_with_numbers() {
     skip_list::<{ 3 | skein_index::skip_list::variant::AHEAD_3 }>(&shared_keys::numbers(60), 60_000);
 }
 
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_without_versions() {
+    use skein_index::skip_list::variant::{AHEAD_3, BARE, DEFAULT};
+    skip_list::<{ DEFAULT | BARE }>(&shared_keys::numbers(4_000), 60_000);
+    skip_list::<{ DEFAULT | BARE }>(&shared_keys::paths(2_000), 60_000);
+    skip_list::<{ 3 | AHEAD_3 | BARE }>(&shared_keys::numbers(60), 60_000);
+}
+
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index<const V: usize>(keys: &[Vec<u8>], operations: usize) {
     stress(MlpIndex::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);

@@ -39,9 +39,9 @@ const LATER: usize = 4;
 
 /// Ask for what lies between `start`, which was asked for before, and `end`, by the links of `level` and below.
 #[derive(Clone, Copy, Debug)]
-struct Task {
-    start: Link,
-    end: Link,
+struct Task<const V: usize> {
+    start: Link<V>,
+    end: Link<V>,
     level: usize,
 }
 
@@ -49,13 +49,13 @@ struct Task {
 #[derive(Debug)]
 pub(super) struct Ahead<const V: usize> {
     /// A ring of those that wait.
-    tasks: [Task; TASKS],
+    tasks: [Task<V>; TASKS],
     first: usize,
     waiting: usize,
     /// The node of level K that was asked for last.
-    furthest: Link,
+    furthest: Link<V>,
     /// The first node beyond the key on the level above, while a search goes down.
-    above: Link,
+    above: Link<V>,
     /// Phases of the lead that it has not had.
     due: usize,
     /// Steps of the scan.
@@ -83,7 +83,7 @@ impl<const V: usize> Ahead<V> {
 
     /// Takes the first node beyond the key that a search has come to on a level; levels come from above.
     #[inline(always)]
-    pub(super) fn begin(&mut self, level: usize, beyond: Link) {
+    pub(super) fn begin(&mut self, level: usize, beyond: Link<V>) {
         if Self::LEVEL == 0 || level > Self::LEVEL {
             return;
         }
@@ -97,7 +97,7 @@ impl<const V: usize> Ahead<V> {
 
     /// The scan goes on from a node.
     #[inline(always)]
-    pub(super) fn pass<S: Slot>(&mut self, node: Node) {
+    pub(super) fn pass<S: Slot>(&mut self, node: Node<V>) {
         if Self::LEVEL == 0 {
             return;
         }
@@ -116,7 +116,7 @@ impl<const V: usize> Ahead<V> {
 
     /// Begins at a node of level K that the scan has come to, if it is known to be linked there.
     #[cold]
-    fn start_at(&mut self, node: Node) {
+    fn start_at(&mut self, node: Node<V>) {
         if node.is_built() {
             (self.furthest, self.due) = (Link::to(node), LEAD);
         }
@@ -144,7 +144,7 @@ impl<const V: usize> Ahead<V> {
     }
 
     #[inline(always)]
-    fn perform<S: Slot>(&mut self, Task { start, end, level }: Task) {
+    fn perform<S: Slot>(&mut self, Task { start, end, level }: Task<V>) {
         let Some(node) = start.node() else { return };
         let mut upper = node.next(level);
         if upper.is_marked() {
@@ -172,7 +172,7 @@ impl<const V: usize> Ahead<V> {
 
     /// Leaves a task, if there is something to do.
     #[inline(always)]
-    fn leave(&mut self, start: Link, end: Link, level: usize) {
+    fn leave(&mut self, start: Link<V>, end: Link<V>, level: usize) {
         if start != end && start != Link::END && self.waiting < TASKS {
             self.tasks[(self.first + self.waiting) % TASKS] = Task { start, end, level };
             self.waiting += 1;
@@ -202,12 +202,12 @@ mod tests {
         list
     }
 
-    fn number(node: Node) -> usize {
+    fn number(node: Node<DEFAULT>) -> usize {
         u64::from_be_bytes(*node.key().first_chunk().unwrap()) as usize
     }
 
     /// Walks to the end from the first key on, and shows `each` every node and what is asked for last.
-    fn walk(list: &SkipList<Inline<u64>>, mut each: impl FnMut(Node, &Ahead<DEFAULT>)) {
+    fn walk(list: &SkipList<Inline<u64>>, mut each: impl FnMut(Node<DEFAULT>, &Ahead<DEFAULT>)) {
         let mut ahead = Ahead::<DEFAULT>::new();
         let mut next = list
             .descend::<false>(|_| std::cmp::Ordering::Greater, |level, _, beyond| ahead.begin(level, beyond));

@@ -14,17 +14,17 @@ const GROUP: usize = 32;
 
 /// A lookup under way: what `descend` keeps in its variables.
 #[derive(Debug)]
-struct Lane<'k> {
+struct Lane<'k, const V: usize> {
     place: usize,
     target: Target<'k>,
-    last: Node,
+    last: Node<V>,
     level: usize,
-    bound: Link,
+    bound: Link<V>,
     /// The link to follow next; its node has been asked for.
-    link: Link,
+    link: Link<V>,
 }
 
-impl Lane<'_> {
+impl<const V: usize> Lane<'_, V> {
     /// Looks at the node that was asked for, and goes right or down, up to one that was not; true at the end of the search.
     #[inline(always)]
     fn step(&mut self) -> bool {
@@ -69,13 +69,13 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// The nodes of some keys, by their places.
-    fn nodes_of(&self, keys: &[&[u8]]) -> [Option<Node>; GROUP] {
+    fn nodes_of(&self, keys: &[&[u8]]) -> [Option<Node<V>>; GROUP] {
         let mut nodes = [None; GROUP];
         let level = self.top() - 1;
         let link = self.head.next(level);
         let begin = |(place, target)| Lane { place, target, last: self.head, level, bound: Link::END, link };
         let targets = keys.iter().map(|key| Target::of(key));
-        let mut lanes: ArrayVec<Lane<'_>, GROUP> = targets.enumerate().map(begin).collect();
+        let mut lanes: ArrayVec<Lane<'_, V>, GROUP> = targets.enumerate().map(begin).collect();
         while !lanes.is_empty() {
             let mut at = 0;
             while let Some(lane) = lanes.get_mut(at) {

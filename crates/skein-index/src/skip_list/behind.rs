@@ -24,11 +24,11 @@ const NODES: usize = 32;
 
 /// Nodes before a cursor, the nearest last; the cursor steps on them from there.
 #[derive(Debug)]
-pub(super) struct Behind {
-    nodes: ArrayVec<Node, NODES>,
+pub(super) struct Behind<const V: usize> {
+    nodes: ArrayVec<Node<V>, NODES>,
 }
 
-impl Behind {
+impl<const V: usize> Behind<V> {
     pub(super) fn new() -> Self {
         Self { nodes: ArrayVec::new_const() }
     }
@@ -39,17 +39,12 @@ impl Behind {
     }
 
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<Node> {
+    pub(super) fn pop(&mut self) -> Option<Node<V>> {
         self.nodes.pop()
     }
 
     /// Collects the last nodes before a key, or those up to it if `inclusive`.
-    pub(super) fn fill<S: Slot, const V: usize>(
-        &mut self,
-        list: &SkipList<S, V>,
-        key: &[u8],
-        inclusive: bool,
-    ) {
+    pub(super) fn fill<S: Slot>(&mut self, list: &SkipList<S, V>, key: &[u8], inclusive: bool) {
         let target = Target::of(key);
         self.collect(list, |node| match node.compare(&target) {
             Ordering::Equal if inclusive => Ordering::Less,
@@ -58,11 +53,11 @@ impl Behind {
     }
 
     /// Collects the last nodes of all.
-    pub(super) fn fill_from_end<S: Slot, const V: usize>(&mut self, list: &SkipList<S, V>) {
+    pub(super) fn fill_from_end<S: Slot>(&mut self, list: &SkipList<S, V>) {
         self.collect(list, |_| Ordering::Less);
     }
 
-    fn collect<S: Slot, const V: usize>(&mut self, list: &SkipList<S, V>, order: impl Fn(Node) -> Ordering) {
+    fn collect<S: Slot>(&mut self, list: &SkipList<S, V>, order: impl Fn(Node<V>) -> Ordering) {
         self.clear();
         let mut start = list.head;
         list.descend::<false>(&order, |level, last, _| {

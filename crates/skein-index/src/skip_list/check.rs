@@ -59,11 +59,11 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// Each level is in order, has no marked link, and holds the nodes that are so high, all of them.
     fn check_levels(&self, shape: &mut Shape) -> Result<(), String> {
         for level in 0..Self::LEVELS {
-            let due: Vec<Node> = match level {
+            let due: Vec<Node<V>> = match level {
                 0 => self.on_level(0).collect(),
                 _ => self.on_level(level - 1).filter(|node| node.height() > level).collect(),
             };
-            let nodes: Vec<Node> = self.on_level(level).collect();
+            let nodes: Vec<Node<V>> = self.on_level(level).collect();
             ensure!(nodes == due, "level {level} is not what level {} has of its height", level.max(1) - 1);
             let in_order = nodes.is_sorted_by(|a, b| a.key() < b.key());
             ensure!(in_order, "level {level} is out of order");
@@ -87,7 +87,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// Stamps fall along a node's versions, the first of which says whether the key is there; notes those behind it.
     fn check_versions(
         &self,
-        node: Node,
+        node: Node<V>,
         shape: &mut Shape,
         kept: &mut HashSet<(Vec<u8>, u64)>,
     ) -> Result<(), String> {

@@ -58,7 +58,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// The same for a node whose state is claimed.
     fn decide_at<'g>(
         &'g self,
-        claim: StateClaim,
+        claim: StateClaim<V>,
         mut change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g impl Guard,
     ) -> Computed<'g, S> {
@@ -72,21 +72,21 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         };
         let node = claim.node;
         let done = self.supersede(node, claim.let_go(), value, guard, None);
-        assert!(done, "a claimed state is its claimer's");
+        assert!(done.is_ok(), "a claimed state is its claimer's");
         Computed { before: seen, changed: true }
     }
 }
 
 /// A claimed state; given back as it was when dropped, after a panic too.
-struct StateClaim {
-    node: Node,
+struct StateClaim<const V: usize> {
+    node: Node<V>,
     /// With the claim.
     state: State,
 }
 
-impl StateClaim {
+impl<const V: usize> StateClaim<V> {
     /// Claims the state of a node, unless another thread is quicker, or the node goes.
-    fn of(node: Node) -> Option<Self> {
+    fn of(node: Node<V>) -> Option<Self> {
         let state = node.unclaimed_state();
         if state == State::GONE {
             // The next search unlinks it.
@@ -102,7 +102,7 @@ impl StateClaim {
     }
 }
 
-impl Drop for StateClaim {
+impl<const V: usize> Drop for StateClaim<V> {
     fn drop(&mut self) {
         let given_back = self.node.exchange(self.state, self.state.unclaimed());
         assert!(given_back, "a claimed state is its claimer's");
@@ -110,25 +110,25 @@ impl Drop for StateClaim {
 }
 
 /// A claimed link on the bottom level; given back as it was when dropped, after a panic too.
-struct LinkClaim {
-    node: Node,
+struct LinkClaim<const V: usize> {
+    node: Node<V>,
     /// With the claim.
-    link: Link,
+    link: Link<V>,
 }
 
-impl LinkClaim {
+impl<const V: usize> LinkClaim<V> {
     /// Claims the link of a node if it is as it was seen.
-    fn of(node: Node, link: Link) -> Option<Self> {
+    fn of(node: Node<V>, link: Link<V>) -> Option<Self> {
         node.swing(0, link, link.claimed()).then(|| Self { node, link: link.claimed() })
     }
 
     /// The link, which stays claimed.
-    fn let_go(self) -> Link {
+    fn let_go(self) -> Link<V> {
         std::mem::ManuallyDrop::new(self).link
     }
 }
 
-impl Drop for LinkClaim {
+impl<const V: usize> Drop for LinkClaim<V> {
     fn drop(&mut self) {
         let given_back = self.node.swing(0, self.link, self.link.unclaimed());
         assert!(given_back, "a claimed link is its claimer's");

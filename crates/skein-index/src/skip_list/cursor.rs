@@ -15,11 +15,11 @@ use crate::slot::Slot;
 const NOW: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum State<const V: usize> {
     Fresh,
     BeforeFirst,
     /// With the value's word as it was when the cursor came here.
-    On(Node, u64),
+    On(Node<V>, u64),
     PastLast,
 }
 
@@ -30,9 +30,9 @@ pub struct SkipListCursor<'g, S: Slot, G: Guard, const V: usize> {
     guard: PhantomData<&'g G>,
     /// What was written later is not seen.
     moment: u64,
-    state: State,
+    state: State<V>,
     ahead: Ahead<V>,
-    behind: Behind,
+    behind: Behind<V>,
 }
 
 // SAFETY: what a cursor holds is an index that is `Sync`, and addresses that the guard keeps alive; with a guard that may go to another
@@ -53,14 +53,14 @@ impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
 
     /// The word that a node's key has at the cursor's moment.
     #[inline(always)]
-    fn word(&self, node: Node) -> Option<u64> {
+    fn word(&self, node: Node<V>) -> Option<u64> {
         let state = node.state();
         if self.moment == NOW { state.value(node) } else { state.at(self.moment).value(node) }
     }
 
     /// Moves to the first key from a node on.
     #[inline(always)]
-    fn settle(&mut self, mut from: Option<Node>) -> bool {
+    fn settle(&mut self, mut from: Option<Node<V>>) -> bool {
         while let Some(node) = from {
             if let Some(word) = self.word(node) {
                 self.state = State::On(node, word);
@@ -74,13 +74,13 @@ impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
 
     /// The next node on the bottom level.
     #[inline(always)]
-    fn after(&mut self, node: Node) -> Option<Node> {
+    fn after(&mut self, node: Node<V>) -> Option<Node<V>> {
         self.ahead.pass::<S>(node);
         node.next(0).node()
     }
 
     /// Moves to the last key among the nodes that `fill` collects, or before them.
-    fn settle_back(&mut self, fill: impl FnOnce(&mut Behind, &SkipList<S, V>)) -> bool {
+    fn settle_back(&mut self, fill: impl FnOnce(&mut Behind<V>, &SkipList<S, V>)) -> bool {
         self.ahead.clear();
         fill(&mut self.behind, self.list);
         self.step_back()

@@ -47,6 +47,9 @@ pub(super) struct Inside {
 }
 
 impl Inside {
+    /// Where there is no gate, and no snapshot.
+    pub(super) const ALONE: Self = Self { stamp: FIRST, newest: None };
+
     /// The newest snapshot, if that sees what was written at `stamp` and is superseded now.
     #[inline(always)]
     pub(super) fn holder(self, stamp: u64) -> Option<Holder> {

@@ -27,23 +27,23 @@ const CLOSED: u64 = 1;
 
 /// A version that is kept: its node, its stamp, and the stamp of what superseded it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
-    pub(super) node: Node,
+pub(super) struct Kept<const V: usize> {
+    pub(super) node: Node<V>,
     pub(super) stamp: u64,
     pub(super) until: u64,
 }
 
 #[derive(Debug)]
-struct Note {
-    kept: Kept,
+struct Note<const V: usize> {
+    kept: Kept<V>,
     next: u64,
 }
 
 /// Where notes for one snapshot are left, by any thread.
 #[derive(Debug)]
-pub(super) struct NoteSlot(AtomicU64);
+pub(super) struct NoteSlot<const V: usize>(AtomicU64);
 
-impl NoteSlot {
+impl<const V: usize> NoteSlot<V> {
     pub(super) fn closed() -> Self {
         Self(AtomicU64::new(CLOSED))
     }
@@ -55,12 +55,12 @@ impl NoteSlot {
     }
 
     /// Leaves a note; false if the slot is closed.
-    pub(super) fn leave(&self, arena: &Arena, kept: Kept) -> bool {
+    pub(super) fn leave(&self, arena: &Arena, kept: Kept<V>) -> bool {
         let mut head = self.0.load(Ordering::Relaxed);
         if head == CLOSED {
             return false;
         }
-        let block = arena.alloc(size_of::<Note>(), Part::Nodes).cast::<Note>();
+        let block = arena.alloc(size_of::<Note<V>>(), Part::Nodes).cast::<Note<V>>();
         loop {
             // SAFETY: the block is ours alone until it is linked, aligned to 8, and of this size.
             unsafe { block.write(Note { kept, next: head }) };
@@ -69,7 +69,7 @@ impl NoteSlot {
                 Ok(_) => return true,
                 Err(CLOSED) => {
                     // SAFETY: allocated above, and never linked.
-                    unsafe { Arena::free(block.cast(), size_of::<Note>(), Part::Nodes) };
+                    unsafe { Arena::free(block.cast(), size_of::<Note<V>>(), Part::Nodes) };
                     return false;
                 }
                 Err(other) => head = other,
@@ -78,11 +78,11 @@ impl NoteSlot {
     }
 
     /// The notes that were left. Nobody takes them meanwhile.
-    pub(super) fn left(&self) -> impl Iterator<Item = Kept> {
+    pub(super) fn left(&self) -> impl Iterator<Item = Kept<V>> {
         let mut at = self.0.load(Ordering::Acquire);
         std::iter::from_fn(move || {
             // SAFETY: the address of a note, which lives until it is taken.
-            let note: &Note =
+            let note: &Note<V> =
                 (!matches!(at, NOTHING | CLOSED)).then(|| unsafe { at_address(at).as_ref() })?;
             at = note.next;
             Some(note.kept)
@@ -90,7 +90,7 @@ impl NoteSlot {
     }
 
     /// Takes no more notes; gives those that were left.
-    pub(super) fn close(&self) -> Notes {
+    pub(super) fn close(&self) -> Notes<V> {
         // Acquire: pairs with the Release in `leave`.
         Notes(self.0.swap(CLOSED, Ordering::Acquire))
     }
@@ -98,33 +98,33 @@ impl NoteSlot {
 
 /// Notes that nobody else reaches.
 #[derive(Debug)]
-pub(super) struct Notes(u64);
+pub(super) struct Notes<const V: usize>(u64);
 
-impl Notes {
+impl<const V: usize> Notes<V> {
     pub(super) fn is_empty(&self) -> bool {
         matches!(self.0, NOTHING | CLOSED)
     }
 }
 
-impl Iterator for Notes {
-    type Item = Kept;
+impl<const V: usize> Iterator for Notes<V> {
+    type Item = Kept<V>;
 
-    fn next(&mut self) -> Option<Kept> {
+    fn next(&mut self) -> Option<Kept<V>> {
         if self.is_empty() {
             return None;
         }
         // SAFETY: the address of a note, which is ours since the list was taken, and is freed here.
         unsafe {
-            let block: NonNull<Note> = at_address(self.0);
+            let block: NonNull<Note<V>> = at_address(self.0);
             let Note { kept, next } = block.read();
-            Arena::free(block.cast(), size_of::<Note>(), Part::Nodes);
+            Arena::free(block.cast(), size_of::<Note<V>>(), Part::Nodes);
             self.0 = next;
             Some(kept)
         }
     }
 }
 
-impl Drop for Notes {
+impl<const V: usize> Drop for Notes<V> {
     fn drop(&mut self) {
         self.for_each(drop);
     }
@@ -133,12 +133,13 @@ impl Drop for Notes {
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::super::state::State;
+    use super::super::variant::DEFAULT;
     use super::*;
 
     #[test]
     fn a_slot_takes_notes_while_it_is_open_and_gives_them_once() {
         let arena = Arena::new();
-        let node = Node::new(&arena, 1, b"key", State::inline(1), 0);
+        let node = Node::<DEFAULT>::new(&arena, 1, b"key", State::inline(1), 0);
         let slot = NoteSlot::closed();
         let kept = |stamp| Kept { node, stamp, until: stamp + 1 };
         assert!(!slot.leave(&arena, kept(1)));

@@ -22,14 +22,14 @@ const CLAIM: u64 = 2;
 
 /// A link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Link(u64);
+pub(super) struct Link<const V: usize>(u64);
 
-impl Link {
+impl<const V: usize> Link<V> {
     /// The end of a level.
     pub(super) const END: Self = Self(0);
 
     #[inline(always)]
-    pub(super) fn to(node: Node) -> Self {
+    pub(super) fn to(node: Node<V>) -> Self {
         Self(address_of(node.header()))
     }
 
@@ -76,7 +76,7 @@ impl Link {
 
     /// The node that it leads to.
     #[inline(always)]
-    pub(super) fn node(self) -> Option<Node> {
+    pub(super) fn node(self) -> Option<Node<V>> {
         let address = self.0 & !MARK;
         // SAFETY: an address in a link is that of a node (`to`); whoever follows it keeps the node's invariant 4.
         (address != 0).then(|| unsafe { Node::at(address) })
@@ -95,6 +95,6 @@ impl Link {
     pub(super) fn prefetch_whole(self) {
         let header: *const u8 = std::ptr::without_provenance((self.0 & !MARK) as usize);
         prefetch_read(header.wrapping_sub(8));
-        prefetch_read(header.wrapping_add(size_of::<super::node::Header>() - 1));
+        prefetch_read(header.wrapping_add(Node::<V>::FIXED - 1));
     }
 }

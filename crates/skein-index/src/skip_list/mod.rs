@@ -90,12 +90,12 @@ use crate::slot::Slot;
 /// ```
 pub struct SkipList<S: Slot, const V: usize = { variant::DEFAULT }> {
     /// A tower of all levels, which is no key's, and before all.
-    head: Node,
+    head: Node<V>,
     /// How many levels have nodes, or had.
     top: AtomicU64,
     heights: Heights,
     gate: Gate,
-    snapshots: Registry,
+    snapshots: Registry<V>,
     base: Base,
     slots: PhantomData<S>,
 }

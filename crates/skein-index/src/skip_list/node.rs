@@ -1,7 +1,7 @@
 //! Nodes: tower, key and first version in one block.
 //!
 //! ```text
-//!   │ link h-1 │ ... │ link 1 │ link 0 │ prefix 8 │ shape 8 │ versions 8 │ value 8 │ key ...      │
+//!   │ link h-1 │ ... │ link 1 │ link 0 │ prefix 8 │ shape 8 │ value 8 │ versions 8 │ key ...      │
 //!                                      ▲                                            only if longer
 //!                                      └ a node's address                           than the prefix
 //! ```
@@ -14,7 +14,8 @@
 //! Safety comments in this folder cite these by number.
 //!
 //! 1. **Shape.** The key, its prefix and the height never change once the node is made; of the shape, only the two flags do.
-//! 2. **Value.** Nor does the value word, which is the key's as long as the state `inline` says so.
+//! 2. **Value.** Nor does the value word, which is the key's as long as the state `inline` says so. In a bare list, whose nodes have no versions
+//!    (`variant.rs`), their two states, `inline` and `absent`, and the claim lie in the shape, and who has claimed the state may write the value.
 //! 3. **Towers.** A node is linked from level 0 upward and marked from its top level downward. So a node whose link on a level was seen
 //!    unmarked was, at that moment, in the lists of all levels up to there in which it had been linked.
 //! 4. **Life.** A node is used only while it is live: it was reached under a guard that is still held, by the rule in `search.rs`; or it
@@ -31,6 +32,7 @@ use skein_sync::spin::Backoff;
 
 use super::link::Link;
 use super::state::State;
+use super::variant::{BARE, has};
 use crate::memory::{Arena, Part, address_of, at_address};
 
 /// Bytes of the key that lie in the header.
@@ -43,6 +45,10 @@ const HEIGHT_SHIFT: u32 = 16;
 const BUILT: u64 = 1 << 24;
 /// The node is marked on all levels.
 const REMOVED: u64 = 1 << 25;
+/// In a bare list: the key is absent.
+const ABSENT: u64 = 1 << 26;
+/// In a bare list: the state is claimed.
+const CLAIMED: u64 = 1 << 27;
 
 /// What lies at a node's address.
 #[repr(C)]
@@ -50,11 +56,9 @@ const REMOVED: u64 = 1 << 25;
 pub(super) struct Header {
     /// The first bytes of the key, and zeros.
     prefix: [u8; PREFIX],
-    /// The key's length, the height, and two flags.
+    /// The key's length, the height, and two flags; in a bare list its state, too.
     shape: AtomicU64,
-    /// A [`State`].
-    versions: AtomicU64,
-    value: u64,
+    value: AtomicU64,
 }
 
 /// A key that is looked for.
@@ -83,31 +87,53 @@ fn padded(key: &[u8]) -> [u8; PREFIX] {
 
 /// A node, by its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node(NonNull<Header>);
+pub(super) struct Node<const V: usize>(NonNull<Header>);
 
-impl Node {
+impl<const V: usize> Node<V> {
     /// Allocates a node; its links lead nowhere.
     pub(super) fn new(arena: &Arena, height: usize, key: &[u8], state: State, value: u64) -> Self {
-        let block = arena.alloc(size(height, key.len()), Part::Nodes);
+        let block = arena.alloc(Self::size_of(height, key.len()), Part::Nodes);
         let built = if height == 1 { BUILT } else { 0 };
         let shape = key.len() as u64 | (height as u64) << HEIGHT_SHIFT | built;
         // SAFETY: the block is ours alone, aligned to 8, and long enough for all parts.
         unsafe {
             for level in 0..height {
-                block.cast::<AtomicU64>().add(level).write(AtomicU64::new(Link::END.word()));
+                block.cast::<AtomicU64>().add(level).write(AtomicU64::new(Link::<V>::END.word()));
             }
             let header = block.add(height * LINK).cast::<Header>();
             header.write(Header {
                 prefix: padded(key),
                 shape: AtomicU64::new(shape),
-                versions: AtomicU64::new(state.word()),
-                value,
+                value: AtomicU64::new(value),
             });
-            if key.len() > PREFIX {
-                std::ptr::copy_nonoverlapping(key.as_ptr(), header.add(1).cast().as_ptr(), key.len());
+            if !Self::BARE {
+                header.add(1).cast::<AtomicU64>().write(AtomicU64::new(0));
             }
-            Self(header)
+            let node = Self(header);
+            if key.len() > PREFIX {
+                std::ptr::copy_nonoverlapping(key.as_ptr(), node.rest().as_ptr(), key.len());
+            }
+            node.prepare_state(state);
+            node
         }
+    }
+
+    const BARE: bool = has(V, BARE);
+    /// Bytes from its address to where a longer key lies.
+    pub(super) const FIXED: usize = size_of::<Header>() + if Self::BARE { 0 } else { size_of::<AtomicU64>() };
+
+    /// Where the key lies if it is longer than the prefix.
+    fn rest(self) -> NonNull<u8> {
+        // SAFETY: inside the node's block, or at its end.
+        unsafe { self.0.cast::<u8>().add(Self::FIXED) }
+    }
+
+    /// A [`State`], where the list is not bare.
+    #[inline(always)]
+    fn versions<'a>(self) -> &'a AtomicU64 {
+        debug_assert!(!Self::BARE);
+        // SAFETY: the node is live (invariant 4), and has this word behind its header.
+        unsafe { self.0.add(1).cast::<AtomicU64>().as_ref() }
     }
 
     /// The node at an address.
@@ -154,7 +180,7 @@ impl Node {
         let len = self.key_len();
         // SAFETY: the node is live (invariant 4), and its key of this length, in its place, does not change (invariant 1).
         unsafe {
-            let start = if len > PREFIX { self.0.add(1).cast::<u8>() } else { self.0.cast::<u8>() };
+            let start = if len > PREFIX { self.rest() } else { self.0.cast::<u8>() };
             std::slice::from_raw_parts(start.as_ptr(), len)
         }
     }
@@ -187,7 +213,7 @@ impl Node {
 
     /// Its link on a level, a claim overlooked. REQUIRES: the level is below its height.
     #[inline(always)]
-    pub(super) fn next(self, level: usize) -> Link {
+    pub(super) fn next(self, level: usize) -> Link<V> {
         Link::from_word(self.tower(level).load(PROTECT)).unclaimed()
     }
 
@@ -195,21 +221,21 @@ impl Node {
     pub(super) fn wait_for_claim(self) {
         let mut backoff = Backoff::new();
         // Relaxed: nothing that is read of it is used.
-        while Link::from_word(self.tower(0).load(Memory::Relaxed)).is_claimed() {
+        while Link::<V>::from_word(self.tower(0).load(Memory::Relaxed)).is_claimed() {
             backoff.wait();
         }
     }
 
     /// Sets a link of a node that nobody else knows.
     #[inline(always)]
-    pub(super) fn prepare(self, level: usize, link: Link) {
+    pub(super) fn prepare(self, level: usize, link: Link<V>) {
         // Relaxed: published with the node.
         self.tower(level).store(link.word(), Memory::Relaxed);
     }
 
     /// Sets a link if it is still what it was seen as.
     #[inline(always)]
-    pub(super) fn swing(self, level: usize, from: Link, to: Link) -> bool {
+    pub(super) fn swing(self, level: usize, from: Link<V>, to: Link<V>) -> bool {
         // Release: pairs with the load in `next`; the node linked here is initialised. Acquire: as a load in `next`.
         self.tower(level).compare_exchange(from.word(), to.word(), Memory::AcqRel, Memory::Relaxed).is_ok()
     }
@@ -247,7 +273,10 @@ impl Node {
     /// Its versions.
     #[inline(always)]
     pub(super) fn state(self) -> State {
-        State::from_word(self.fields().versions.load(PROTECT))
+        if Self::BARE {
+            return state_in(self.fields().shape.load(PROTECT));
+        }
+        State::from_word(self.versions().load(PROTECT))
     }
 
     /// Its versions, once nobody claims them.
@@ -266,23 +295,35 @@ impl Node {
     #[inline(always)]
     pub(super) fn prepare_state(self, state: State) {
         // Relaxed: published with the node.
-        self.fields().versions.store(state.word(), Memory::Relaxed);
+        if Self::BARE {
+            self.fields().shape.store(with_state(self.shape(), state), Memory::Relaxed);
+        } else {
+            self.versions().store(state.word(), Memory::Relaxed);
+        }
     }
 
     /// Sets its versions if they are still what they were seen as.
     #[inline(always)]
     pub(super) fn exchange(self, from: State, to: State) -> bool {
         // Release: pairs with the load in `state`; what the state leads to is initialised. Acquire: as a load in `state`.
-        self.fields()
-            .versions
-            .compare_exchange(from.word(), to.word(), Memory::AcqRel, Memory::Relaxed)
-            .is_ok()
+        if Self::BARE {
+            let set = |shape| (state_in(shape) == from).then(|| with_state(shape, to));
+            return self.fields().shape.fetch_update(Memory::AcqRel, Memory::Relaxed, set).is_ok();
+        }
+        self.versions().compare_exchange(from.word(), to.word(), Memory::AcqRel, Memory::Relaxed).is_ok()
     }
 
     /// The value's word. REQUIRES: a state `inline` of the node was seen.
     #[inline(always)]
     pub(super) fn value(self) -> u64 {
-        self.fields().value
+        self.fields().value.load(PROTECT)
+    }
+
+    /// Sets the value's word of a bare node whose state the caller has claimed; returns what it was.
+    pub(super) fn overwrite(self, value: u64) -> u64 {
+        debug_assert!(Self::BARE);
+        // Release: pairs with the load in `value`; what the word owns is initialised. Acquire: as that load.
+        self.fields().value.swap(value, Memory::AcqRel)
     }
 
     fn block(self) -> NonNull<u8> {
@@ -291,7 +332,12 @@ impl Node {
     }
 
     fn size(self) -> usize {
-        size(self.height(), self.key_len())
+        Self::size_of(self.height(), self.key_len())
+    }
+
+    /// The bytes of a node's block.
+    fn size_of(height: usize, key_len: usize) -> usize {
+        height * LINK + Self::FIXED + if key_len > PREFIX { key_len } else { 0 }
     }
 
     /// Frees the node, but not its versions.
@@ -308,28 +354,38 @@ impl Node {
     /// # Safety
     /// The caller has to retire it (invariant 5), and it is in no list.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim(header: *mut u8, _: &Collector) {
+        unsafe fn reclaim<const V: usize>(header: *mut u8, _: &Collector) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
-            unsafe { Node::at(header.addr() as u64).free(Part::Retired) };
+            unsafe { Node::<V>::at(header.addr() as u64).free(Part::Retired) };
         }
         // SAFETY: the node is live and counted as `Nodes`; the caller vouches that it is unlinked. The collector hands the word
         // back as it is: it never reads through what it is given.
         unsafe {
             Arena::recount(self.block(), self.size(), Part::Nodes, Part::Retired);
             let address = address_of(self.0) as usize;
-            guard.defer_retire(std::ptr::without_provenance_mut::<u8>(address), reclaim);
+            guard.defer_retire(std::ptr::without_provenance_mut::<u8>(address), reclaim::<V>);
         }
     }
 }
 
-/// The bytes of a node's block.
-fn size(height: usize, key_len: usize) -> usize {
-    let tail = if key_len > PREFIX { key_len } else { 0 };
-    height * LINK + size_of::<Header>() + tail
+/// The state in a bare node's shape. Its value has no stamp.
+#[inline(always)]
+fn state_in(shape: u64) -> State {
+    let state = if shape & ABSENT == 0 { State::inline(0) } else { State::GONE };
+    if shape & CLAIMED == 0 { state } else { state.claimed() }
+}
+
+/// The same shape with another state.
+#[inline(always)]
+fn with_state(shape: u64, state: State) -> u64 {
+    let absent = if state.is_absent() { ABSENT } else { 0 };
+    let claimed = if state.is_claimed() { CLAIMED } else { 0 };
+    shape & !(ABSENT | CLAIMED) | absent | claimed
 }
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
+    use super::super::variant::DEFAULT;
     use super::*;
 
     #[test]
@@ -339,7 +395,7 @@ mod tests {
             .flat_map(|len| [vec![0; len], vec![0xff; len], (0..len).map(|byte| byte as u8).collect()])
             .collect();
         keys.push(vec![7; crate::index::MAX_KEY_LEN]);
-        let nodes: Vec<Node> = keys
+        let nodes: Vec<Node<DEFAULT>> = keys
             .iter()
             .zip(0..)
             .map(|(key, value)| Node::new(&arena, 1 + value as usize % 32, key, State::inline(1), value))
@@ -361,7 +417,7 @@ mod tests {
     fn the_second_of_maker_and_remover_retires() {
         let arena = Arena::new();
         for maker_first in [true, false] {
-            let node = Node::new(&arena, 2, b"key", State::inline(1), 0);
+            let node = Node::<DEFAULT>::new(&arena, 2, b"key", State::inline(1), 0);
             let (first, second) = if maker_first {
                 (node.set_built(), node.set_removed())
             } else {

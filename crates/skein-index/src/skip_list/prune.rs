@@ -12,7 +12,7 @@ use crate::slot::{Slot, retire_value};
 impl<S: Slot, const V: usize> SkipList<S, V> {
     /// Hands a note on to a snapshot that needs its version; if there is none, the version goes. The caller has the note in hand.
     #[cold]
-    pub(super) fn settle(&self, kept: Kept, guard: &impl Guard) {
+    pub(super) fn settle(&self, kept: Kept<V>, guard: &impl Guard) {
         let left = self
             .snapshots
             .with_holder(kept, |slot| slot.is_some_and(|slot| slot.leave(&self.base.arena, kept)));
@@ -22,7 +22,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// Takes a version out of its node's list, and the node out of the list if nothing is left of it.
-    fn prune(&self, Kept { node, stamp, .. }: Kept, guard: &impl Guard) {
+    fn prune(&self, Kept { node, stamp, .. }: Kept<V>, guard: &impl Guard) {
         let (before, after, removed) = self.cut(node, stamp);
         // SAFETY: the blocks before the version are replaced by copies, and its own is out of the list, with its value; nobody who takes a
         // guard from now on finds them.
@@ -43,7 +43,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// The same for the list alone: what it was, what it is, and the version that went.
-    fn cut(&self, node: Node, stamp: u64) -> (State, State, State) {
+    fn cut(&self, node: Node<V>, stamp: u64) -> (State, State, State) {
         loop {
             let before = node.unclaimed_state();
             let (mut after, removed) = before.without(&self.base.arena, node, stamp);

@@ -41,21 +41,21 @@ pub(super) const LEVELS_MAX: usize = 32;
 
 /// Where a key is or belongs: on each level that its node has, the last node before it and what that leads to.
 #[derive(Debug)]
-pub(super) struct Path {
+pub(super) struct Path<const V: usize> {
     /// From the top level of the key's tower downward.
-    steps: ArrayVec<(Node, Link), LEVELS_MAX>,
+    steps: ArrayVec<(Node<V>, Link<V>), LEVELS_MAX>,
 }
 
-impl Path {
+impl<const V: usize> Path<V> {
     /// The last node before the key on a level, and its link there.
     #[inline(always)]
-    pub(super) fn at(&self, level: usize) -> (Node, Link) {
+    pub(super) fn at(&self, level: usize) -> (Node<V>, Link<V>) {
         self.steps[self.steps.len() - 1 - level]
     }
 
     /// The node of the key.
     #[inline(always)]
-    pub(super) fn found(&self, target: &Target<'_>) -> Option<Node> {
+    pub(super) fn found(&self, target: &Target<'_>) -> Option<Node<V>> {
         self.at(0).1.node().filter(|node| node.compare(target) == Ordering::Equal)
     }
 }
@@ -81,9 +81,9 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     #[inline(always)]
     pub(super) fn descend<const EXACT: bool>(
         &self,
-        order: impl Fn(Node) -> Ordering,
-        mut pass: impl FnMut(usize, Node, Link),
-    ) -> Option<Node> {
+        order: impl Fn(Node<V>) -> Ordering,
+        mut pass: impl FnMut(usize, Node<V>, Link<V>),
+    ) -> Option<Node<V>> {
         let mut last = self.head;
         let mut level = self.top();
         // What stopped the search on the level above stops it here, too.
@@ -119,7 +119,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 
     /// Asks for what the search of the levels below will look at first, if it goes down from here.
     #[inline(always)]
-    fn look_below(node: Node, level: usize) {
+    fn look_below(node: Node<V>, level: usize) {
         let levels = if has(V, WITHOUT_PREFETCH) { 0 } else { BELOW };
         for below in (level.saturating_sub(levels)..level).rev() {
             node.next(below).prefetch(below);
@@ -128,7 +128,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 
     /// The node of a key, if there is one; its state may say that the key is absent. The caller holds a guard.
     #[inline(always)]
-    pub(super) fn node_of(&self, key: &[u8]) -> Option<Node> {
+    pub(super) fn node_of(&self, key: &[u8]) -> Option<Node<V>> {
         let target = Target::of(key);
         let found = self.descend::<true>(|node| node.compare(&target), |_, _, _| ());
         found.filter(|node| node.compare(&target) == Ordering::Equal)
@@ -137,7 +137,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// The path of a key whose node has `height` levels, for a writer. Marked nodes on the way are unlinked; a node of the key itself is on all
     /// levels of the path the same, or was on none of them: so no node is ever linked before another one of its key, and one that goes is found.
     /// The caller holds a guard.
-    pub(super) fn find(&self, target: &Target<'_>, height: usize) -> Path {
+    pub(super) fn find(&self, target: &Target<'_>, height: usize) -> Path<V> {
         let mut backoff = Backoff::new();
         loop {
             if let Some(path) = self.try_find(target, height) {
@@ -149,7 +149,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 
     /// The same, unless another thread unlinks there, or claims a link that is to lead past a marked node.
     #[inline(always)]
-    fn try_find(&self, target: &Target<'_>, height: usize) -> Option<Path> {
+    fn try_find(&self, target: &Target<'_>, height: usize) -> Option<Path<V>> {
         let mut path = Path { steps: ArrayVec::new_const() };
         let mut last = self.head;
         // The key's node, if a level has one.

@@ -22,7 +22,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// The nodes of one level, those that go included.
-    pub(super) fn on_level(&self, level: usize) -> impl Iterator<Item = Node> {
+    pub(super) fn on_level(&self, level: usize) -> impl Iterator<Item = Node<V>> {
         std::iter::successors(self.head.next(level).node(), move |node| node.next(level).node())
     }
 }

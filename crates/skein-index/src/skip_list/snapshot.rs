@@ -12,7 +12,7 @@ use super::SkipList;
 use super::cursor::SkipListCursor;
 use super::gate::{Holder, SLOTS};
 use super::kept::{Kept, NoteSlot, Notes};
-use super::variant::DEFAULT;
+use super::variant::{BARE, DEFAULT, has};
 use crate::index::OrderedIndex;
 use crate::slot::Slot;
 
@@ -44,29 +44,29 @@ pub struct Snapshots {
 
 /// The live snapshots, oldest first, and where notes for them are left.
 #[derive(Debug)]
-pub(super) struct Registry {
+pub(super) struct Registry<const V: usize> {
     live: Mutex<Vec<(Holder, Instant)>>,
-    slots: Box<[NoteSlot]>,
+    slots: Box<[NoteSlot<V>]>,
 }
 
-impl Registry {
+impl<const V: usize> Registry<V> {
     pub(super) fn new(limit: usize) -> Self {
         let slots = (0..limit.clamp(1, SNAPSHOTS_MAX)).map(|_| NoteSlot::closed()).collect();
         Self { live: Mutex::new(Vec::new()), slots }
     }
 
     /// The slot of a live snapshot, or of one that was live a moment ago.
-    pub(super) fn slot(&self, holder: Holder) -> &NoteSlot {
+    pub(super) fn slot(&self, holder: Holder) -> &NoteSlot<V> {
         &self.slots[holder.slot]
     }
 
     /// All slots.
-    pub(super) fn slots(&self) -> &[NoteSlot] {
+    pub(super) fn slots(&self) -> &[NoteSlot<V>] {
         &self.slots
     }
 
     /// Runs `leave` with the newest live snapshot that sees a version, if there is one; that one is not dropped meanwhile.
-    pub(super) fn with_holder<R>(&self, kept: Kept, leave: impl FnOnce(Option<&NoteSlot>) -> R) -> R {
+    pub(super) fn with_holder<R>(&self, kept: Kept<V>, leave: impl FnOnce(Option<&NoteSlot<V>>) -> R) -> R {
         let live = lock(&self.live);
         let before = live.partition_point(|(holder, _)| holder.moment < kept.until);
         let newest = live[..before].last().filter(|(holder, _)| holder.moment >= kept.stamp);
@@ -125,6 +125,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 
     /// Takes a moment, and keeps from then on what a snapshot of it sees.
     fn hold(&self) -> Result<Holder, TooManySnapshots> {
+        const { assert!(!has(V, BARE), "a bare list has no snapshots") };
         let mut live = lock(&self.snapshots.live);
         let limit = self.snapshots.slots.len();
         let is_free = |&slot: &usize| live.iter().all(|(holder, _)| holder.slot != slot);
@@ -138,7 +139,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// Keeps nothing more for a snapshot; gives the notes of what was kept.
-    fn end(&self, ended: Holder) -> Notes {
+    fn end(&self, ended: Holder) -> Notes<V> {
         let mut live = lock(&self.snapshots.live);
         live.retain(|&(holder, _)| holder != ended);
         self.gate.set_newest(live.last().map(|&(holder, _)| holder));
@@ -175,7 +176,7 @@ struct Lease<'i, S: Slot, const V: usize> {
     list: List<'i, S, V>,
     holder: Holder,
     /// What is still to be let go; `None` before the end.
-    notes: Option<Notes>,
+    notes: Option<Notes<V>>,
 }
 
 impl<S: Slot, const V: usize> Lease<'_, S, V> {

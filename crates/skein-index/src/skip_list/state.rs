@@ -133,7 +133,7 @@ impl State {
 
     /// The value's word, unless the newest version is a tombstone or there is none.
     #[inline(always)]
-    pub(super) fn value(self, node: Node) -> Option<u64> {
+    pub(super) fn value<const V: usize>(self, node: Node<V>) -> Option<u64> {
         match self.kind() {
             INLINE => Some(node.value()),
             VERSION => self.version().map(|version| version.value),
@@ -143,7 +143,7 @@ impl State {
 
     /// The same if that lies in the node, and no other line has to be read for it.
     #[inline(always)]
-    pub(super) fn inline_value(self, node: Node) -> Option<u64> {
+    pub(super) fn inline_value<const V: usize>(self, node: Node<V>) -> Option<u64> {
         (self.kind() == INLINE).then(|| node.value())
     }
 
@@ -170,7 +170,7 @@ impl State {
     }
 
     /// The list without its version of `stamp`, those before it copied; and that version's own state.
-    pub(super) fn without(self, arena: &Arena, node: Node, stamp: u64) -> (Self, Self) {
+    pub(super) fn without<const V: usize>(self, arena: &Arena, node: Node<V>, stamp: u64) -> (Self, Self) {
         if self.stamp() == stamp {
             return (self.older(), self);
         }
@@ -232,12 +232,13 @@ impl State {
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
+    use super::super::variant::DEFAULT;
     use super::*;
 
     #[test]
     fn each_moment_has_its_version_and_one_taken_out_leaves_the_others() {
         let arena = Arena::new();
-        let node = Node::new(&arena, 1, b"key", State::inline(2), 20);
+        let node = Node::<DEFAULT>::new(&arena, 1, b"key", State::inline(2), 20);
         let mut state = node.state();
         for (value, stamp) in [(Some(50), 5), (None, 7), (Some(90), 9)] {
             state = State::stacked(&arena, value, stamp, state);

@@ -14,6 +14,9 @@ pub const WITHOUT_HUGE_PAGES: usize = 1 << 12;
 /// Searches ask for no node before they need it.
 pub const WITHOUT_PREFETCH: usize = 1 << 13;
 
+/// A bare list, as the paper's section 3.1 has it: nodes have no versions, their value is written in place, and there are no snapshots.
+pub const BARE: usize = 1 << 14;
+
 /// Whether a variant has a flag.
 pub(super) const fn has(variant: usize, flag: usize) -> bool {
     variant & flag != 0

@@ -11,18 +11,23 @@
 use skein_sync::reclaim::Guard;
 
 use super::SkipList;
-use super::gate::Holder;
+use super::gate::{Holder, Inside};
 use super::kept::Kept;
 use super::link::Link;
 use super::node::{Node, Target};
 use super::search::Path;
 use super::state::State;
+use super::variant::{BARE, has};
 use crate::memory::Part;
 use crate::slot::{Slot, retire_value};
 
 /// A node of which nothing is left: it can be unlinked, and holds its key no more.
 #[derive(Debug)]
 struct Gone;
+
+/// Another thread has changed the state first.
+#[derive(Debug)]
+pub(super) struct Lost;
 
 /// What an exchange of a state has done.
 #[derive(Debug)]
@@ -64,14 +69,14 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// Sets the value of a node's key; returns the word that it had.
-    fn put_into(&self, node: Node, word: u64, guard: &impl Guard) -> Result<Option<u64>, Gone> {
+    fn put_into(&self, node: Node<V>, word: u64, guard: &impl Guard) -> Result<Option<u64>, Gone> {
         loop {
             let state = node.unclaimed_state();
             if state == State::GONE {
                 return Err(Gone);
             }
-            if self.supersede(node, state, Some(word), guard, None) {
-                return Ok(state.value(node));
+            if let Ok(before) = self.supersede(node, state, Some(word), guard, None) {
+                return Ok(before);
             }
         }
     }
@@ -83,22 +88,32 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         let node = path.found(&target)?;
         loop {
             let state = node.unclaimed_state();
-            let before = state.value(node)?;
-            if self.supersede(node, state, None, guard, Some(&path)) {
-                return Some(before);
+            state.value(node)?;
+            if let Ok(before) = self.supersede(node, state, None, guard, Some(&path)) {
+                return before;
             }
         }
     }
 
-    /// Puts a version with this value, or a tombstone, on top of what a node has, unless that has changed; keeps the count of keys.
+    /// Runs `publish` at one moment of the gate; a bare list, which nobody sees as it was, has none.
+    #[inline(always)]
+    fn publish<R>(&self, thread: usize, publish: impl FnOnce(Inside) -> R) -> R {
+        if has(V, BARE) { publish(Inside::ALONE) } else { self.gate.pass(thread, publish) }
+    }
+
+    /// Puts a version with this value, or a tombstone, on top of what a node has, unless that has changed; keeps the count of keys. Returns the
+    /// word that was superseded, if there was one.
     pub(super) fn supersede(
         &self,
-        node: Node,
+        node: Node<V>,
         seen: State,
         value: Option<u64>,
         guard: &impl Guard,
-        path: Option<&Path>,
-    ) -> bool {
+        path: Option<&Path<V>>,
+    ) -> Result<Option<u64>, Lost> {
+        if has(V, BARE) {
+            return self.overwrite(node, seen, value, guard, path).map(Some);
+        }
         let (arena, thread) = (&self.base.arena, guard.thread_id());
         let done = self.gate.pass(thread, |inside| {
             let holder = inside.holder(seen.stamp());
@@ -114,17 +129,58 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             unsafe { state.free(Part::Nodes) };
             None
         });
-        let Some(done) = done else { return false };
-        let delta = i64::from(value.is_some()) - i64::from(seen.value(node).is_some());
+        let (done, before) = (done.ok_or(Lost)?, seen.value(node));
+        let delta = i64::from(value.is_some()) - i64::from(before.is_some());
         if delta != 0 {
             self.base.len.add(thread, delta);
         }
         self.let_go(node, seen, &done, guard, path);
-        true
+        Ok(before)
+    }
+
+    /// The same for a node without versions: its value is replaced under a claim, or its key is absent from now on. Returns the word that goes.
+    fn overwrite(
+        &self,
+        node: Node<V>,
+        seen: State,
+        value: Option<u64>,
+        guard: &impl Guard,
+        path: Option<&Path<V>>,
+    ) -> Result<u64, Lost> {
+        let before = if let Some(word) = value {
+            let claim = seen.claimed();
+            if !seen.is_claimed() && !node.exchange(seen, claim) {
+                return Err(Lost);
+            }
+            let before = node.overwrite(word);
+            let done = node.exchange(claim, claim.unclaimed());
+            assert!(done, "a claimed state is its claimer's");
+            before
+        } else {
+            if !node.exchange(seen, State::GONE) {
+                return Err(Lost);
+            }
+            // Who would write the value claims a state that is no more.
+            self.base.len.add(guard.thread_id(), -1);
+            node.value()
+        };
+        // SAFETY: out of the list, which owned it: nobody who takes a guard from now on finds it.
+        unsafe { retire_value::<S>(before, guard) };
+        if value.is_none() {
+            self.remove_node(node, path, guard);
+        }
+        Ok(before)
     }
 
     /// Keeps what was superseded for who needs it, or retires it, and the node if nothing is left.
-    fn let_go(&self, node: Node, seen: State, done: &Superseded, guard: &impl Guard, path: Option<&Path>) {
+    fn let_go(
+        &self,
+        node: Node<V>,
+        seen: State,
+        done: &Superseded,
+        guard: &impl Guard,
+        path: Option<&Path<V>>,
+    ) {
         if let Some(holder) = done.holder {
             let kept = Kept { node, stamp: seen.stamp(), until: done.stamp };
             if !self.snapshots.slot(holder).leave(&self.base.arena, kept) {
@@ -145,11 +201,11 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// Links a node with its own value on level 0 where its path says; false if the link there is not `seen` any more.
-    pub(super) fn link(&self, node: Node, path: &Path, seen: Link, guard: &impl Guard) -> bool {
+    pub(super) fn link(&self, node: Node<V>, path: &Path<V>, seen: Link<V>, guard: &impl Guard) -> bool {
         for level in 0..node.height() {
             node.prepare(level, path.at(level).1);
         }
-        let linked = self.gate.pass(guard.thread_id(), |inside| {
+        let linked = self.publish(guard.thread_id(), |inside| {
             node.prepare_state(State::inline(inside.stamp));
             path.at(0).0.swing(0, seen, Link::to(node))
         });
@@ -160,7 +216,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// Links a node on the levels above, unless it goes meanwhile.
-    pub(super) fn build(&self, node: Node, mut path: Path, guard: &impl Guard) {
+    pub(super) fn build(&self, node: Node<V>, mut path: Path<V>, guard: &impl Guard) {
         let height = node.height();
         if height == 1 {
             return;
@@ -191,7 +247,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// Takes a node out of the list whose state says that nothing is left of it. Only who made it so calls this. `path` leads to the node,
     /// or did, if it is known.
     #[inline(never)]
-    pub(super) fn remove_node(&self, node: Node, path: Option<&Path>, guard: &impl Guard) {
+    pub(super) fn remove_node(&self, node: Node<V>, path: Option<&Path<V>>, guard: &impl Guard) {
         node.mark();
         if node.set_removed() {
             self.unlink(node, path, guard);
@@ -199,7 +255,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 
     /// Unlinks a marked node from all levels, and retires it. Only who has to retire it calls this (`node.rs`, invariant 5).
-    fn unlink(&self, node: Node, path: Option<&Path>, guard: &impl Guard) {
+    fn unlink(&self, node: Node<V>, path: Option<&Path<V>>, guard: &impl Guard) {
         let by_path = path.is_some_and(|path| {
             (0..node.height()).rev().all(|level| {
                 let (last, link) = path.at(level);

@@ -19,7 +19,10 @@ pub use cuckoo_trie::{
 };
 pub use masstree::NAME as MASSTREE;
 pub use mlp_index::{LEVELS as MLP_INDEX_ALL_LEVELS, NAME as MLP_INDEX, SERIAL as MLP_INDEX_SERIAL};
-pub use skip_list::{AHEAD_4 as SKIP_LIST_AHEAD_4, NAME as SKIP_LIST, PLAIN as SKIP_LIST_PLAIN};
+pub use skip_list::{
+    AHEAD_4 as SKIP_LIST_AHEAD_4, BARE as BARE_SKIP_LIST, BARE_PLAIN as BARE_SKIP_LIST_PLAIN,
+    NAME as SKIP_LIST, PLAIN as SKIP_LIST_PLAIN,
+};
 pub use wormhole::{FOR_ONE_THREAD as WORMHOLE_FOR_ONE_THREAD, NAME as WORMHOLE, TRIE as WORMHOLE_TRIE};
 
 /// An index of ours, for the bench's words.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use linkme::distributed_slice;
 use skein_index::skip_list::variant::{
-    AHEAD_4 as FURTHER, DEFAULT, PLAIN as NOTHING_AHEAD, WITHOUT_PREFETCH,
+    AHEAD_4 as FURTHER, BARE as WITHOUT_VERSIONS, DEFAULT, PLAIN as NOTHING_AHEAD, WITHOUT_PREFETCH,
 };
 use skein_index::{Collector, Inline, OrderedIndex, SkipList};
 
@@ -20,8 +20,15 @@ pub const PLAIN: &str = "skip list, plain cursor";
 /// The variant whose cursors read ahead through one level more.
 pub const AHEAD_4: &str = "skip list, K of 4";
 
+/// The variants without versions: whose cursors read ahead, and whose do not.
+pub const BARE: &str = "bare skip list";
+/// See [`BARE`].
+pub const BARE_PLAIN: &str = "bare skip list, plain cursor";
+
 const WITH_PLAIN_CURSOR: usize = 32 | NOTHING_AHEAD;
 const WITH_K_OF_4: usize = 32 | FURTHER;
+const BARE_AHEAD: usize = DEFAULT | WITHOUT_VERSIONS;
+const BARE_WITH_PLAIN_CURSOR: usize = WITH_PLAIN_CURSOR | WITHOUT_VERSIONS;
 
 #[distributed_slice(ENTRIES)]
 static WHOLE: Entry = Entry::shared::<Ours<SkipListOf<DEFAULT>>>(4);
@@ -36,6 +43,13 @@ static K_OF_4: Entry = Entry::shared::<Ours<SkipListOf<WITH_K_OF_4>>>(321).as_st
 static NO_PREFETCH: Entry =
     Entry::shared::<Ours<SkipListOf<{ DEFAULT | WITHOUT_PREFETCH }>>>(322).as_step_of(NAME);
 
+#[distributed_slice(ENTRIES)]
+static WITHOUT_VERSION: Entry = Entry::shared::<Ours<SkipListOf<BARE_AHEAD>>>(323).as_step_of(NAME);
+
+#[distributed_slice(ENTRIES)]
+static WITHOUT_VERSION_PLAIN: Entry =
+    Entry::shared::<Ours<SkipListOf<BARE_WITH_PLAIN_CURSOR>>>(324).as_step_of(NAME);
+
 struct SkipListOf<const V: usize>;
 
 impl<const V: usize> Named for SkipListOf<V> {
@@ -43,6 +57,8 @@ impl<const V: usize> Named for SkipListOf<V> {
     const NAME: &'static str = match V {
         WITH_PLAIN_CURSOR => PLAIN,
         WITH_K_OF_4 => AHEAD_4,
+        BARE_AHEAD => BARE,
+        BARE_WITH_PLAIN_CURSOR => BARE_PLAIN,
         _ if V & WITHOUT_PREFETCH != 0 => "skip list - prefetch in searches",
         _ => NAME,
     };
