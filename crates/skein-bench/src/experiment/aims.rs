@@ -90,7 +90,11 @@ impl<const KINDS: usize> Aims<KINDS> {
         let median = |measure: &str, contender: &str| findings.median(measure, contender, Some(set));
         let ratio = median(rate.measure, self.index).zip(median(other, contender));
         let ratios: Vec<_> = ratio.map(|(ours, its)| (set.to_owned(), ours / its)).into_iter().collect();
-        let words = if other == rate.measure { contender.to_owned() } else { format!("its {other}") };
+        let words = match contender {
+            _ if other == rate.measure => contender.to_owned(),
+            ours if ours == self.index => format!("its {other}"),
+            others => format!("{other} of {others}"),
+        };
         Judgement::at_least(least, &format!("{}, {} / {words}", rate.measure, self.words), &ratios)
     }
 

@@ -155,7 +155,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Goes along a key from the top.
     pub(super) fn descend(&self, key: Key, path: &mut Path) -> Result<(), Unsure> {
         let size = self.table.size();
-        let asked = self.ask(key, self.levels(), size);
+        // Those above the deepest level that matters lie on the way, however few their nodes are.
+        let asked = self.ask(key, ALL & u32::MAX >> self.levels().leading_zeros(), size);
         path.above.clear();
         path.stop = None;
         let mut level = LEVEL_MIN;

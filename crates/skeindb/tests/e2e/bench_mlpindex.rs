@@ -38,7 +38,7 @@ fn every_figure_of_mlpindex_and_of_the_skip_list_runs_and_has_verdicts() {
 fn each_target_of_mlpindex_is_answered_on_each_key_set() {
     let lines = ran("mlpindex-targets", &[]);
     let verdicts = verdicts(&lines);
-    assert_eq!(verdicts.len(), 4 * (8 + 2), "{verdicts:?}");
+    assert_eq!(verdicts.len(), 4 * (9 + 2), "{verdicts:?}");
     assert_answered(&verdicts, &["congee"]);
     assert_eq!(said(&verdicts, "MlpIndex / btree-u64"), 4 * 5, "{verdicts:?}");
     assert_eq!(said(&verdicts, "of them the"), 0, "keys and values lie in the table: {verdicts:?}");

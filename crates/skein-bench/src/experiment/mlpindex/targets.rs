@@ -31,12 +31,14 @@ const fn all(measure: &'static str, beside: (&'static str, &'static str), least:
     rate(measure, beside, [Some(least); 4])
 }
 
-const RATES: [Rate<4>; 8] = [
+const RATES: [Rate<4>; 9] = [
     all(ALONE, (ALONE, TREE), 1.3),
     all(FREE, (FREE, TREE), 2.5),
     all(LOWER_BOUND.measure, (LOWER_BOUND.measure, TREE), 1.0),
     all(BOUND_ALONE.measure, (BOUND_ALONE.measure, TREE), 1.0),
     all(INSERT, (INSERT, TREE), 1.0),
+    all(GET_MANY.measure, (FREE, TREE), 4.0),
+    // A stricter reading of the same target.
     all(GET_MANY.measure, (ALONE, MLP), 4.0),
     all(ALONE, (ALONE, ART), 1.0),
     all(FREE, (FREE, ART), 1.0),
@@ -63,7 +65,7 @@ static TARGETS: Experiment = Experiment {
     rank: 132,
     title: "what is wanted of MlpIndex on both distributions, random keys and osm, a verdict for each",
     source: "SkeinDB's own targets",
-    claim: "beside std's BTreeMap<u64, u64> lookups are at least 1.3 times as fast in the dependent loop and 2.5 times in the independent one, lower bounds and inserts as fast; get_many(32) at least 4 times the dependent lookups; lookups at least those of congee in both loops; at most 48 bytes for a key with its value (32 beside the two), at most 72 (56) while it grows",
+    claim: "beside std's BTreeMap<u64, u64> lookups are at least 1.3 times as fast in the dependent loop and 2.5 times in the independent one, lower bounds and inserts as fast; get_many(32) at least 4 times its lookups, and 4 times our own dependent ones; lookups at least those of congee in both loops; at most 48 bytes for a key with its value (32 beside the two), at most 72 (56) while it grows",
     // In pieces the keys are there once more.
     memory: |plan| Ok(2 * grid(plan).memory()?),
     steps: |plan| grid(plan).steps(plan),
@@ -106,7 +108,7 @@ mod tests {
     #[test]
     fn each_target_has_its_verdict_on_each_key_set() {
         let judged = AIMS.judge(&findings(&KINDS), FREE).each();
-        assert_eq!(judged.len(), 4 * (8 + 2), "{judged:?}");
+        assert_eq!(judged.len(), 4 * (9 + 2), "{judged:?}");
         let answer = |text: &str| {
             let found: Vec<_> = judged.iter().filter(|judged| judged.why.starts_with(text)).collect();
             assert_eq!(found.len(), 1, "{text}: {judged:?}");
@@ -117,6 +119,10 @@ mod tests {
         assert_eq!(
             answer("get_many(32), MlpIndex / its lookup, dependent: mlp-b: 3.00 (at least 4"),
             Answer::DoesNotHold
+        );
+        assert_eq!(
+            answer("get_many(32), MlpIndex / lookup of btree-u64: mlp-b: 6.00 (at least 4"),
+            Answer::Holds
         );
         assert_eq!(
             answer("memory beside keys and values, MlpIndex, rand-8: 30.0 B/key (at most 32"),
