@@ -1,0 +1,365 @@
+//! The buffer manager: some of the file's pages in memory, for many readers and one writer.
+//!
+//! ```text
+//!   readers   view.rs    walk over frames, take no lock; where a page is not there: fetch it, walk again
+//!   writer    writer.rs  makes copies of the pages that it changes, and publishes all of them at one moment
+//!             table.rs   page id ─► frame, place in the file          frame.rs    a page in memory; its bytes never change
+//!             policy/    which page leaves                             checkpoint.rs   all that changed becomes the file's state
+//! ```
+//!
+//! Source: section 2.2. There, one thread changes pages in place; here:
+//!
+//! # Protocol
+//! 1. A frame's bytes never change. What changes is which frame the table has for a page. So a reader reads bytes that nobody writes.
+//! 2. A writer publishes the frames of one write together: `published` is odd while it does. A walk counts only if `published` was even when it began and the
+//!    same when it ended; so it saw all of a write, or nothing of it. Whatever a walk meets that does not hold together is a fault only if it counts.
+//! 3. Frames are freed past a grace period: a walk is under a guard.
+//! 4. Nobody waits for the file under a lock that readers of other pages need: a page is fetched and written under the lock of its stripe alone, and the
+//!    writer reads what it needs before it publishes.
+//! 5. A page that has changed is written to a place that was free, never over what a header leads to (`page_file/`). So it may leave memory at any time, and it
+//!    needs no log to be on disk first.
+//!
+//! # References
+//! Who fetched a page holds a [`Reference`] to it: it does not leave as long. A policy that proposes such a page moves it to the end of its line (section
+//! 2.2). If all pages are referred to, a reader reads past the cache; a writer is refused ([`DiskError::CacheInUse`]).
+
+mod checkpoint;
+mod frame;
+mod open;
+mod table;
+#[cfg(test)]
+mod tests;
+mod view;
+mod writer;
+
+use std::ptr;
+use std::sync::{Arc, Mutex};
+
+use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use skein_sync::locks::lock;
+use skein_sync::reclaim::{Collector, Guard, PROTECT};
+
+use crate::page::{Bytes, PageId, Place};
+use crate::page_file::{PageFile, Places};
+use crate::policy::{Fate, Replacement};
+use crate::{DiskError, Policy, Result};
+use checkpoint::Durable;
+use frame::Frame;
+use table::{Entry, Table};
+pub(crate) use view::{Stop, View};
+pub(crate) use writer::Writer;
+
+/// Locks of pages; two pages may share one.
+const STRIPES: usize = 64;
+
+/// The least number of pages in a cache: a write takes up to so many at once, and more if keys are long.
+pub const CACHE_LEAST: usize = 16;
+
+/// What the buffer manager did, and has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BufferStats {
+    /// Pages that were asked for and were in memory.
+    pub hits: u64,
+    /// Pages that had to be read.
+    pub misses: u64,
+    /// Pages that left to make room.
+    pub evictions: u64,
+    /// Pages that were written: those that had changed, when they left or by a checkpoint.
+    pub writes: u64,
+    /// Pages in memory now.
+    pub resident: usize,
+    /// Those of them that somebody refers to.
+    pub referred: usize,
+    /// Pages of the file.
+    pub file_pages: u32,
+    /// Those of them that hold nothing.
+    pub free_pages: u32,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    evictions: AtomicU64,
+    writes: AtomicU64,
+    /// Pages in memory, and room that was promised.
+    resident: AtomicUsize,
+    referred: AtomicUsize,
+}
+
+/// The buffer manager of one file.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    file: PageFile,
+    table: Table,
+    cache: usize,
+    policy: Mutex<Box<dyn Replacement>>,
+    /// Whether the policy is to be told of each use.
+    tells_uses: bool,
+    stripes: [Mutex<()>; STRIPES],
+    places: Mutex<Places>,
+    /// How often something was published, twice; odd while that goes on.
+    published: AtomicU64,
+    /// Held by who publishes, and by a reader whose walks never counted.
+    publishing: Mutex<()>,
+    /// Held by the writer: what only it knows.
+    writing: Mutex<writer::Writing>,
+    /// Held by a checkpoint: what the last header leads to.
+    durable: Mutex<Durable>,
+    collector: Collector,
+    counts: Counts,
+}
+
+/// A reference to a page in memory: the page stays there until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Reference<'b> {
+    buffer: &'b Buffer,
+    frame: Arc<Frame>,
+}
+
+impl Reference<'_> {
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.frame.bytes
+    }
+}
+
+impl Drop for Reference<'_> {
+    fn drop(&mut self) {
+        self.frame.release();
+        self.buffer.counts.referred.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A page that was read past the cache. Its place stays its own: so as long as the page's newest form lies there, this is it.
+#[derive(Debug)]
+struct Past<'b> {
+    buffer: &'b Buffer,
+    frame: Frame,
+}
+
+impl Past<'_> {
+    /// The bytes, if this is the page, and nothing newer was written.
+    fn bytes_of(&self, id: PageId) -> Option<&Bytes> {
+        let newest = self.buffer.table.get(id)?.place();
+        (self.frame.id == id && self.frame.place() == newest).then_some(&*self.frame.bytes)
+    }
+}
+
+impl Drop for Past<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.frame.place() {
+            lock(&self.buffer.places).let_go(place);
+        }
+    }
+}
+
+impl Buffer {
+    /// What it did, and has.
+    pub(crate) fn stats(&self) -> BufferStats {
+        let counts = &self.counts;
+        let (file_pages, free_pages) = lock(&self.places).counts();
+        BufferStats {
+            hits: counts.hits.load(Ordering::Relaxed),
+            misses: counts.misses.load(Ordering::Relaxed),
+            evictions: counts.evictions.load(Ordering::Relaxed),
+            writes: counts.writes.load(Ordering::Relaxed),
+            resident: counts.resident.load(Ordering::Relaxed),
+            referred: counts.referred.load(Ordering::Relaxed),
+            file_pages,
+            free_pages,
+        }
+    }
+
+    pub(crate) fn file(&self) -> &PageFile {
+        &self.file
+    }
+
+    fn stripe(&self, id: PageId) -> &Mutex<()> {
+        &self.stripes[id.0 as usize % STRIPES]
+    }
+
+    /// Refers to a page if it is in memory.
+    fn refer(&self, entry: &Entry) -> Option<Reference<'_>> {
+        let _guard = self.collector.enter();
+        let frame = entry.frame.load(PROTECT);
+        // SAFETY: the guard keeps it; frames come from `Arc::into_raw`.
+        let is_ours = unsafe { frame.as_ref() }.is_some_and(Frame::refer);
+        is_ours.then(|| {
+            self.counts.referred.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: the table has a count of the frame, which it gives back past the guard.
+            let frame = unsafe {
+                Arc::increment_strong_count(frame);
+                Arc::from_raw(frame)
+            };
+            Reference { buffer: self, frame }
+        })
+    }
+
+    /// Brings a page to memory; none if there is no such page.
+    fn fetch(&self, id: PageId) -> Result<Option<Reference<'_>>> {
+        let Some(entry) = self.table.get(id) else { return Ok(None) };
+        loop {
+            if let Some(reference) = self.refer(entry) {
+                return Ok(Some(reference));
+            }
+            self.reserve()?;
+            let came = {
+                let _stripe = lock(self.stripe(id));
+                if entry.frame.load(PROTECT).is_null() { self.read(id, entry) } else { Ok(false) }
+            };
+            match came {
+                Ok(true) => lock(&self.policy).come(id),
+                // Somebody else was faster, or the page is no more, or cannot be read.
+                Ok(false) | Err(_) => self.give_back_room(),
+            }
+            if !came? && entry.place().is_none() && entry.frame.load(PROTECT).is_null() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads a page that is not in memory into the table; false if there is no such page. Its stripe is locked.
+    fn read(&self, id: PageId, entry: &Entry) -> Result<bool> {
+        let Some(frame) = self.read_frame(id, entry)? else { return Ok(false) };
+        let frame = Arc::into_raw(Arc::new(frame)).cast_mut();
+        // The writer may have published another form of it meanwhile; it takes no stripe for that.
+        let null = ptr::null_mut();
+        let came = entry.frame.compare_exchange(null, frame, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if !came {
+            // SAFETY: from `into_raw` above, and in no table.
+            drop(unsafe { Arc::from_raw(frame.cast_const()) });
+        }
+        Ok(came)
+    }
+
+    fn read_frame(&self, id: PageId, entry: &Entry) -> Result<Option<Frame>> {
+        let Some(place) = entry.place() else { return Ok(None) };
+        self.counts.misses.fetch_add(1, Ordering::Relaxed);
+        let bytes = self.file.read(place, id)?;
+        Ok(Some(Frame::new(id, bytes, Some(place))))
+    }
+
+    /// Reads a page past the cache; none if there is no such page, or it is in memory by now.
+    fn read_past(&self, id: PageId) -> Result<Option<Past<'_>>> {
+        let Some(entry) = self.table.get(id) else { return Ok(None) };
+        let _stripe = lock(self.stripe(id));
+        if !entry.frame.load(PROTECT).is_null() {
+            return Ok(None);
+        }
+        let Some(frame) = self.read_frame(id, entry)? else { return Ok(None) };
+        let is_kept = frame.place().is_some_and(|place| lock(&self.places).keep(place));
+        Ok(is_kept.then_some(Past { buffer: self, frame }))
+    }
+
+    /// Makes room for one page more.
+    fn reserve(&self) -> Result<()> {
+        let fits = |resident| Some(resident + 1).filter(|count| *count <= self.cache);
+        while self.counts.resident.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_err() {
+            self.evict()?;
+        }
+        Ok(())
+    }
+
+    fn give_back_room(&self) {
+        self.counts.resident.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Lets a page leave; one that has changed is written first. It may have been no more, or come to be used again.
+    fn evict(&self) -> Result<()> {
+        let id = self.victim().ok_or(DiskError::CacheInUse { cache: self.cache })?;
+        let Some(entry) = self.table.get(id) else { return Ok(()) };
+        let _stripe = lock(self.stripe(id));
+        let guard = self.collector.enter();
+        let raw = entry.frame.load(PROTECT);
+        // SAFETY: the guard keeps it.
+        let Some(frame) = (unsafe { raw.as_ref() }) else { return Ok(()) };
+        if !frame.close() {
+            lock(&self.policy).come(id);
+            return Ok(());
+        }
+        if frame.is_dirty()
+            && let Err(error) = self.write_out(entry, frame)
+        {
+            frame.reopen();
+            lock(&self.policy).come(id);
+            return Err(error);
+        }
+        // The writer may have published another form of it meanwhile, which takes its room.
+        if entry.frame.compare_exchange(raw, ptr::null_mut(), Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            self.retire(raw, &guard);
+            self.give_back_room();
+            self.counts.evictions.fetch_add(1, Ordering::Relaxed);
+        } else {
+            lock(&self.policy).come(id);
+        }
+        Ok(())
+    }
+
+    /// The page that the policy lets leave.
+    fn victim(&self) -> Option<PageId> {
+        let guard = self.collector.enter();
+        let frame_of = |id| {
+            let frame = self.table.get(id)?.frame.load(PROTECT);
+            let _ = &guard;
+            // SAFETY: the guard keeps it as long as the closure is used.
+            unsafe { frame.as_ref() }
+        };
+        let mut take_use = |id| frame_of(id).is_some_and(Frame::take_use);
+        let mut fate =
+            |id| if frame_of(id).is_some_and(Frame::is_referred) { Fate::Stays } else { Fate::Leaves };
+        lock(&self.policy).leave(&mut take_use, &mut fate)
+    }
+
+    /// Writes a frame that has changed to a free place. The page's stripe is locked.
+    fn write_out(&self, entry: &Entry, frame: &Frame) -> Result<()> {
+        let place = self.write_anew(&frame.bytes)?;
+        if frame.is_claimed() {
+            lock(&self.places).keep_taken(place);
+        }
+        frame.written(place);
+        self.set_place(entry, Some(place));
+        Ok(())
+    }
+
+    /// Writes a page to a free place, which has one reason to be kept then.
+    fn write_anew(&self, bytes: &Bytes) -> Result<Place> {
+        let place = lock(&self.places).take(&self.file)?;
+        if let Err(error) = self.file.write(place, bytes) {
+            lock(&self.places).let_go(place);
+            return Err(error);
+        }
+        self.counts.writes.fetch_add(1, Ordering::Relaxed);
+        Ok(place)
+    }
+
+    /// Sets where a page's newest written form lies, and lets go of the place before.
+    fn set_place(&self, entry: &Entry, place: Option<Place>) {
+        if let Some(before) = entry.set_place(place) {
+            lock(&self.places).let_go(before);
+        }
+    }
+
+    /// Gives a frame that is out of the table back, past all who may see it.
+    fn retire(&self, frame: *mut Frame, guard: &impl Guard) {
+        unsafe fn give_back(frame: *mut Frame, _: &Collector) {
+            // SAFETY: the collector gives what `retire` gave it, the table's count of the frame.
+            drop(unsafe { Arc::from_raw(frame.cast_const()) });
+        }
+        // SAFETY: the frame is out of the table, once, and nobody finds it there any more.
+        unsafe { guard.defer_retire(frame, give_back) };
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        for id in (0..self.table.len()).map(PageId) {
+            let Some(entry) = self.table.get(id) else { continue };
+            let frame = entry.frame.swap(ptr::null_mut(), Ordering::SeqCst);
+            if !frame.is_null() {
+                // SAFETY: nobody else has the buffer; the table's count goes back.
+                drop(unsafe { Arc::from_raw(frame.cast_const()) });
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Opening a file, and making a new one.
+
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+
+use skein_log::storage::Storage;
+use skein_sync::atomic::AtomicU64;
+use skein_sync::reclaim::Collector;
+
+use super::checkpoint::Durable;
+use super::table::Table;
+use super::writer::Writing;
+use super::{Buffer, CACHE_LEAST, Counts, STRIPES};
+use crate::page::{Bytes, HEAD, Kind, PageId, Place, u32_at};
+use crate::page_file::{GROWTH, Header, PER_PAGE, PageFile, Places};
+use crate::{DiskError, Policy, Result};
+
+/// How pages are kept in memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CacheOptions {
+    /// Pages of the cache.
+    pub(crate) pages: usize,
+    pub(crate) policy: Policy,
+}
+
+impl Buffer {
+    /// Opens a file; makes it, for a database of this id, if there is none.
+    ///
+    /// # Errors
+    /// Not such a file, of another format, damaged, or shorter than it was; a failed file operation; a cache that is too small.
+    pub(crate) fn open(
+        storage: &dyn Storage,
+        path: &Path,
+        database: [u8; 16],
+        cache: CacheOptions,
+    ) -> Result<Self> {
+        if cache.pages < CACHE_LEAST {
+            return Err(DiskError::BadOption {
+                name: "cache-pages",
+                value: cache.pages.to_string(),
+                why: format!("a cache has {CACHE_LEAST} pages at least"),
+            });
+        }
+        let file = match PageFile::open(storage, path, true)? {
+            Some(file) => file,
+            None => make(storage, path, database)?,
+        };
+        let header = file.header()?;
+        let mut places = Places::of_file(file.pages()?);
+        let durable = read_maps(&file, header, &mut places)?;
+        let table = Table::default();
+        let mut writing = Writing::default();
+        for place in &durable.places {
+            let Some(id) = table.grow() else { break };
+            match (*place, table.get(id)) {
+                (1.., Some(entry)) => _ = entry.set_place(Some(Place(*place))),
+                _ => writing.free.push(id),
+            }
+        }
+        places.settle();
+        let policy = cache.policy.for_cache(cache.pages);
+        Ok(Self {
+            file,
+            table,
+            cache: cache.pages,
+            tells_uses: policy.wants_uses(),
+            policy: Mutex::new(policy),
+            stripes: [const { Mutex::new(()) }; STRIPES],
+            places: Mutex::new(places),
+            published: AtomicU64::new(0),
+            publishing: Mutex::new(()),
+            writing: Mutex::new(writing),
+            durable: Mutex::new(durable),
+            collector: Collector::new(),
+            counts: Counts::default(),
+        })
+    }
+
+    /// What the last checkpoint's header says.
+    pub(crate) fn header(&self) -> Header {
+        skein_sync::locks::lock(&self.durable).header.clone()
+    }
+}
+
+/// Makes a file that has no pages. It gets its name when it is whole.
+fn make(storage: &dyn Storage, path: &Path, database: [u8; 16]) -> Result<PageFile> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".new");
+    let unfinished = Path::new(&unfinished);
+    match storage.remove(unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(DiskError::io("remove", unfinished, &error));
+        }
+        _ => {}
+    }
+    let file = PageFile::create(storage, unfinished)?;
+    file.grow(GROWTH)?;
+    file.write_header(&Header { generation: 1, database, ..Header::default() })?;
+    file.sync()?;
+    storage.rename(unfinished, path).map_err(|error| DiskError::io("rename", unfinished, &error))?;
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    storage.sync_dir(folder).map_err(|error| DiskError::io("sync", folder, &error))?;
+    Ok(file.renamed(path))
+}
+
+/// Reads the directories and the maps, and keeps the places that they lead to: once for the header, and those of pages once more for what is now.
+fn read_maps(file: &PageFile, header: Header, places: &mut Places) -> Result<Durable> {
+    let mut durable = Durable::default();
+    let maps = header.pages.div_ceil(PER_PAGE);
+    for (&place, number) in header.directories.iter().zip(0..) {
+        let page = read_list(file, places, place, number, Kind::Directory)?;
+        durable.maps.extend(list(&page, maps, number).map(Place));
+    }
+    for (&place, number) in durable.maps.iter().zip(0..) {
+        let page = read_list(file, places, place, number, Kind::Map)?;
+        durable.places.extend(list(&page, header.pages, number));
+    }
+    for place in durable.places.iter().copied().filter(|place| *place != 0).map(Place) {
+        keep(file, places, place)?;
+        places.keep_taken(place);
+    }
+    durable.header = header;
+    Ok(durable)
+}
+
+fn read_list(
+    file: &PageFile,
+    places: &mut Places,
+    place: Place,
+    number: u32,
+    kind: Kind,
+) -> Result<Box<Bytes>> {
+    keep(file, places, place)?;
+    let page = file.read(place, PageId(number))?;
+    if page.kind() == Some(kind) {
+        return Ok(page);
+    }
+    Err(file.damaged(
+        place,
+        format!("a page of the kind {kind:?} is to be here, and it is of the kind {:?}", page.kind()),
+    ))
+}
+
+/// What the list of this number has of `all` places.
+fn list(page: &Bytes, all: u32, number: u32) -> impl Iterator<Item = u32> {
+    let count = (all - number * PER_PAGE).min(PER_PAGE) as usize;
+    (0..count).map(|at| u32_at(&page.0, HEAD + 4 * at))
+}
+
+/// Keeps a place that nobody else has.
+fn keep(file: &PageFile, places: &mut Places, place: Place) -> Result<()> {
+    if places.is_kept(place) {
+        return Err(file.damaged(place, "two pages are to be here, or a header and a page".to_owned()));
+    }
+    if places.keep(place) {
+        return Ok(());
+    }
+    let pages = places.counts().0;
+    Err(file.damaged(place, format!("a page is to be here, and the file has {pages} pages: it was cut off")))
+}

@@ -1,0 +1,344 @@
+//! The buffer manager against a model: pages of numbers, with a cache so small that every step evicts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use proptest::prelude::*;
+use skein_log::storage::Storage;
+use skein_log::storage::sim::{SimError, SimStorage};
+use skein_sync::atomic::{AtomicBool, Ordering};
+
+use super::checkpoint::Moment;
+use super::open::CacheOptions;
+use super::{Buffer, Stop};
+use crate::page::{Bytes, Kind, PageId, u64_at};
+use crate::{DiskError, Policy};
+
+const FILE: &str = "/db/data";
+
+fn open(storage: &SimStorage, pages: usize) -> crate::Result<Buffer> {
+    storage.create_dir_all(Path::new("/db")).unwrap();
+    let policy = if pages.is_multiple_of(2) { Policy::Lru } else { Policy::S3Fifo };
+    Buffer::open(storage, Path::new(FILE), [7; 16], CacheOptions { pages, policy })
+}
+
+fn checkpoint(buffer: &Buffer, sequence: u64) -> crate::Result<()> {
+    buffer.checkpoint(|| Moment { sequence, epoch: sequence / 2, catalog: PageId(3) })
+}
+
+/// The number that a page has, all over it.
+fn number(page: &Bytes) -> Result<u64, String> {
+    let number = u64_at(page.body(), 0);
+    if u64_at(page.body(), 4_000) == number { Ok(number) } else { Err("a page of two forms".to_owned()) }
+}
+
+fn set(page: &mut Bytes, number: u64) {
+    page.body_mut()[..8].copy_from_slice(&number.to_le_bytes());
+    page.body_mut()[4_000..4_008].copy_from_slice(&number.to_le_bytes());
+}
+
+fn read(buffer: &Buffer, id: PageId) -> crate::Result<u64> {
+    buffer.read_with(|view| number(view.page(id)?).map_err(|what| Stop::Wrong(id, what)))
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Make(u64),
+    Change(Vec<usize>, u64),
+    Free(usize),
+    GiveUp(usize),
+    Read(usize),
+    Checkpoint,
+    Crash(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => any::<u64>().prop_map(Step::Make),
+        4 => (prop::collection::vec(any::<usize>(), 1..4), any::<u64>()).prop_map(|(at, number)| Step::Change(at, number)),
+        2 => any::<usize>().prop_map(Step::Free),
+        1 => any::<usize>().prop_map(Step::GiveUp),
+        8 => any::<usize>().prop_map(Step::Read),
+        1 => Just(Step::Checkpoint),
+        1 => any::<u64>().prop_map(Step::Crash),
+    ];
+    prop::collection::vec(step, 1..300)
+}
+
+fn pick(model: &BTreeMap<PageId, u64>, at: usize) -> Option<PageId> {
+    model.keys().nth(at % model.len().max(1)).copied()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn pages_are_as_they_were_left(steps in steps(), cache in 16_usize..20) {
+        let storage = SimStorage::new();
+        let mut buffer = open(&storage, cache).unwrap();
+        let mut model: BTreeMap<PageId, u64> = BTreeMap::new();
+        let (mut durable, mut sequence) = (model.clone(), 0);
+        for step in steps {
+            match step {
+                Step::Make(to) => {
+                    let mut writer = buffer.write();
+                    let id = writer.make(Kind::Records).unwrap();
+                    set(writer.page_mut(id).unwrap(), to);
+                    writer.publish().unwrap();
+                    prop_assert_eq!(model.insert(id, to), None);
+                }
+                Step::Change(at, to) => {
+                    let mut writer = buffer.write();
+                    for at in at {
+                        let Some(id) = pick(&model, at) else { continue };
+                        set(writer.page_mut(id).unwrap(), to);
+                        model.insert(id, to);
+                    }
+                    writer.publish().unwrap();
+                }
+                Step::Free(at) => {
+                    let Some(id) = pick(&model, at) else { continue };
+                    let mut writer = buffer.write();
+                    writer.free(id);
+                    writer.publish().unwrap();
+                    model.remove(&id);
+                }
+                Step::GiveUp(at) => {
+                    let mut writer = buffer.write();
+                    let id = writer.make(Kind::Overflow).unwrap();
+                    set(writer.page_mut(id).unwrap(), 1);
+                    if let Some(id) = pick(&model, at) {
+                        set(writer.page_mut(id).unwrap(), 99);
+                        writer.free(id);
+                    }
+                }
+                Step::Read(at) => {
+                    if let Some(id) = pick(&model, at) {
+                        prop_assert_eq!(read(&buffer, id).unwrap(), model[&id]);
+                    }
+                }
+                Step::Checkpoint => {
+                    sequence += 1;
+                    checkpoint(&buffer, sequence).unwrap();
+                    durable = model.clone();
+                }
+                Step::Crash(seed) => {
+                    drop(buffer);
+                    storage.reboot(seed);
+                    buffer = open(&storage, cache).unwrap();
+                    model = durable.clone();
+                    prop_assert_eq!(buffer.header().sequence, sequence);
+                }
+            }
+            prop_assert!(buffer.stats().resident <= cache);
+        }
+        for (id, to) in &model {
+            prop_assert_eq!(read(&buffer, *id).unwrap(), *to);
+        }
+        let stats = buffer.stats();
+        let kept = model.len() + 2 * durable.len() + 10;
+        prop_assert!((stats.file_pages - stats.free_pages) as usize <= kept, "{:?} for {}", stats, model.len());
+    }
+}
+
+/// Fills pages, takes a checkpoint, changes all of them and takes another one; the power goes at every operation of the second half.
+#[test]
+fn a_power_cut_at_any_operation_leaves_one_checkpoint_or_the_other() {
+    let run = |storage: &SimStorage, cut: Option<u64>| -> crate::Result<u64> {
+        let buffer = open(storage, 16)?;
+        let mut writer = buffer.write();
+        let ids: Vec<PageId> = (0..12).map(|_| writer.make(Kind::Records).unwrap()).collect();
+        ids.iter().for_each(|id| set(writer.page_mut(*id).unwrap(), 1));
+        writer.publish()?;
+        checkpoint(&buffer, 1)?;
+        let begin = storage.operations();
+        if let Some(cut) = cut {
+            storage.cut_power_at(begin + cut);
+        }
+        for id in &ids {
+            let mut writer = buffer.write();
+            set(writer.page_mut(*id)?, 2);
+            let other = writer.make(Kind::Records)?;
+            set(writer.page_mut(other)?, 2);
+            writer.publish()?;
+        }
+        checkpoint(&buffer, 2)?;
+        Ok(storage.operations() - begin)
+    };
+    let operations = run(&SimStorage::new(), None).unwrap();
+    assert!(operations > 25, "{operations}");
+    let (mut first, mut second) = (0, 0);
+    for cut in 1..=operations {
+        for seed in 0..4 {
+            let storage = SimStorage::new();
+            assert!(run(&storage, Some(cut)).is_err() || cut == operations);
+            storage.reboot(seed * 1_000 + cut);
+            let buffer = open(&storage, 16).unwrap();
+            let sequence = buffer.header().sequence;
+            *if sequence == 1 { &mut first } else { &mut second } += 1;
+            for id in (0..12).map(PageId) {
+                assert_eq!(read(&buffer, id).unwrap(), sequence, "cut at {cut} of {operations}");
+            }
+            assert_eq!(read(&buffer, PageId(12)).is_ok(), sequence == 2);
+        }
+    }
+    assert!(first > 20 && second > 0, "{first} and {second}");
+}
+
+#[test]
+fn an_error_at_any_operation_is_told_and_loses_nothing() {
+    for error in [SimError::Io, SimError::NoSpace] {
+        for at in 1..80 {
+            let storage = SimStorage::new();
+            let buffer = open(&storage, 16).unwrap();
+            let mut model = BTreeMap::new();
+            storage.fail_at(storage.operations() + at, error, false);
+            let mut failed = 0;
+            for number in 0..60 {
+                let mut writer = buffer.write();
+                let id = writer.make(Kind::Records).unwrap();
+                set(writer.page_mut(id).unwrap(), number);
+                match writer.publish() {
+                    Ok(()) => _ = model.insert(id, number),
+                    Err(_) => failed += 1,
+                }
+                if number == 40 {
+                    failed += usize::from(checkpoint(&buffer, 1).is_err());
+                }
+            }
+            for (id, number) in &model {
+                match read(&buffer, *id) {
+                    Ok(found) => assert_eq!(found, *number),
+                    Err(_) => failed += 1,
+                }
+            }
+            assert!(failed > 0 || storage.operations() < at, "at {at}");
+            storage.no_faults();
+            for (id, number) in &model {
+                // After a failed sync nothing that has changed can leave memory, and what was read is there.
+                match read(&buffer, *id) {
+                    Ok(found) => assert_eq!(found, *number),
+                    Err(error) => assert!(matches!(error, DiskError::Stopped { .. }), "{error}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_referred_to_stays_and_when_all_is_a_writer_is_refused() {
+    let storage = SimStorage::new();
+    let buffer = open(&storage, 16).unwrap();
+    let mut ids = Vec::new();
+    for to in 0..40 {
+        let mut writer = buffer.write();
+        let id = writer.make(Kind::Records).unwrap();
+        set(writer.page_mut(id).unwrap(), to);
+        writer.publish().unwrap();
+        ids.push(id);
+    }
+    let references: Vec<_> = ids[..16].iter().map(|id| buffer.fetch(*id).unwrap().unwrap()).collect();
+    assert_eq!((buffer.stats().resident, buffer.stats().referred), (16, 16));
+    let error = buffer.fetch(ids[20]).unwrap_err().to_string();
+    assert!(error.starts_with("all 16 pages of the cache are in use at once"), "{error}");
+    // A reader reads past the cache.
+    assert_eq!(read(&buffer, ids[20]).unwrap(), 20);
+    let mut writer = buffer.write();
+    set(writer.page_mut(ids[21]).unwrap(), 5);
+    assert!(matches!(writer.publish(), Err(DiskError::CacheInUse { cache: 16 })));
+    assert_eq!(read(&buffer, ids[21]).unwrap(), 21);
+    for (reference, to) in references.iter().zip(0..) {
+        assert_eq!(number(reference.bytes()), Ok(to));
+    }
+    drop(references);
+    assert_eq!(buffer.stats().referred, 0);
+    assert!(buffer.fetch(ids[20]).unwrap().is_some());
+}
+
+/// Writers keep the sum of all pages; readers who see another one have seen parts of two moments.
+#[test]
+fn readers_see_all_of_a_write_or_nothing_while_pages_come_and_go() {
+    let storage = SimStorage::new();
+    let buffer = open(&storage, 17).unwrap();
+    let mut writer = buffer.write();
+    let ids: Vec<PageId> = (0..8).map(|_| writer.make(Kind::Records).unwrap()).collect();
+    ids.iter().for_each(|id| set(writer.page_mut(*id).unwrap(), 1_000));
+    writer.publish().unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut sums = 0;
+                while !done.load(Ordering::Relaxed) || sums < 100 {
+                    let sum: u64 = buffer
+                        .read_with(|view| {
+                            ids.iter()
+                                .map(|id| number(view.page(*id)?).map_err(|what| Stop::Wrong(*id, what)))
+                                .sum()
+                        })
+                        .unwrap();
+                    assert_eq!(sum, 8_000);
+                    sums += 1;
+                }
+            });
+        }
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                checkpoint(&buffer, 1).unwrap();
+            }
+        });
+        for step in 0..4_000_u64 {
+            let mut writer = buffer.write();
+            let (from, to) = (ids[(step % 8) as usize], ids[(step * 5 % 7) as usize]);
+            let of = number(writer.page(from).unwrap()).unwrap();
+            set(writer.page_mut(from).unwrap(), of - 1);
+            let of = number(writer.page(to).unwrap()).unwrap();
+            set(writer.page_mut(to).unwrap(), of + 1);
+            // Others come and go, so that these leave the cache now and then.
+            let other = writer.make(Kind::Records).unwrap();
+            set(writer.page_mut(other).unwrap(), step);
+            writer.publish().unwrap();
+            if step % 3 == 0 {
+                let mut writer = buffer.write();
+                writer.free(other);
+                writer.publish().unwrap();
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_file_that_is_not_ours_or_not_whole_is_refused_and_stays_as_it_was() {
+
+    let path = Path::new(FILE);
+    let refused = |prepare: &dyn Fn(&SimStorage)| {
+        let storage = SimStorage::new();
+        let buffer = open(&storage, 16).unwrap();
+        let mut writer = buffer.write();
+        let id = writer.make(Kind::Records).unwrap();
+        set(writer.page_mut(id).unwrap(), 5);
+        writer.publish().unwrap();
+        checkpoint(&buffer, 1).unwrap();
+        drop(buffer);
+        prepare(&storage);
+        let before = storage.contents(path);
+        let refused = open(&storage, 16).and_then(|buffer| read(&buffer, id)).unwrap_err();
+        assert_eq!(storage.contents(path), before);
+        refused.to_string()
+    };
+    let foreign = refused(&|storage| {
+        let file = storage.open(path, true).unwrap();
+        file.set_len(0).unwrap();
+        file.write_at(b"dear diary", 0).unwrap();
+    });
+    assert!(foreign.contains("/db/data is not a disk file of SkeinDB: it has 10 bytes"), "{foreign}");
+    let foreign = refused(&|storage| storage.open(path, true).unwrap().write_at(&[b'x'; 8_192], 0).unwrap());
+    assert!(foreign.contains("does not begin as such a file does"), "{foreign}");
+    let version = refused(&|storage| [0, 4096].iter().for_each(|at| storage.damage(path, at + 8, &[3])));
+    assert!(version.contains("has format version") && version.contains("this program knows 1"), "{version}");
+    let short = refused(&|storage| storage.open(path, true).unwrap().set_len(3 * 4096).unwrap());
+    assert!(short.contains("it was cut off"), "{short}");
+    let damaged = refused(&|storage| storage.damage(path, 2 * 4096 + 77, &[1]));
+    assert!(damaged.contains("byte 8192: its checksum says"), "{damaged}");
+}

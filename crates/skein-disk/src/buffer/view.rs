@@ -1,0 +1,148 @@
+//! Reading: walks over pages that see one moment.
+
+use std::cell::{Cell, RefCell};
+
+use skein_sync::atomic::{Ordering, fence};
+use skein_sync::locks::lock;
+use skein_sync::reclaim::{LocalGuard, PROTECT};
+use skein_sync::spin::Backoff;
+
+use super::{Buffer, Past, Reference};
+use crate::page::{Bytes, PageId};
+use crate::{DiskError, Result};
+
+/// Walks that did not count before one is done while nothing is published.
+const TRIES: usize = 16;
+
+/// Why a walk stopped.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// A page is not in memory: it is fetched, and the walk done again.
+    Missing(PageId),
+    /// A page is not as it must be. That may be because the walk saw parts of two moments; then it does not count.
+    Wrong(PageId, String),
+    /// It cannot go on.
+    Failed(DiskError),
+}
+
+impl From<DiskError> for Stop {
+    fn from(error: DiskError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The pages as a walk sees them.
+#[derive(Debug)]
+pub(crate) struct View<'w> {
+    buffer: &'w Buffer,
+    /// It keeps the frames that are found.
+    _guard: &'w LocalGuard<'w>,
+    fetched: &'w Fetched<'w>,
+    hits: Cell<u64>,
+    /// Pages that were used, for a policy that wants to be told.
+    used: RefCell<Vec<PageId>>,
+}
+
+/// What was fetched for a walk: it stays until the walk has counted.
+#[derive(Debug, Default)]
+struct Fetched<'b> {
+    references: Vec<Reference<'b>>,
+    past: Vec<Past<'b>>,
+}
+
+impl<'w> View<'w> {
+    /// The bytes of a page.
+    #[inline]
+    pub(crate) fn page(&self, id: PageId) -> std::result::Result<&'w Bytes, Stop> {
+        let Some(entry) = self.buffer.table.get(id) else {
+            return Err(Stop::Wrong(id, "there is no such page, and it is referred to".to_owned()));
+        };
+        let frame = entry.frame.load(PROTECT);
+        // SAFETY: the guard keeps it for as long as the view can be used.
+        let Some(frame) = (unsafe { frame.as_ref::<'w>() }) else {
+            let past = self.fetched.past.iter().find_map(|past| past.bytes_of(id));
+            return past.ok_or(Stop::Missing(id));
+        };
+        frame.count_use();
+        self.hits.set(self.hits.get() + 1);
+        if self.buffer.tells_uses {
+            self.used.borrow_mut().push(id);
+        }
+        Ok(&frame.bytes)
+    }
+}
+
+impl Buffer {
+    /// Does a walk until it has seen pages of one moment, all of them.
+    ///
+    /// # Errors
+    /// What the walk failed by; damage, if a page is wrong.
+    pub(crate) fn read_with<T>(
+        &self,
+        mut walk: impl FnMut(&View<'_>) -> std::result::Result<T, Stop>,
+    ) -> Result<T> {
+        let mut fetched = Fetched::default();
+        let mut backoff = Backoff::new();
+        let mut tries = 0;
+        loop {
+            // Whose walks never counted does one while nothing is published.
+            let still = (tries > TRIES).then(|| lock(&self.publishing));
+            let (seen, counts) = self.walk_once(&fetched, &mut walk);
+            drop(still);
+            match seen {
+                Err(Stop::Missing(id)) => self.fetch_for_walk(id, &mut fetched)?,
+                Ok(value) if counts => return Ok(value),
+                Err(Stop::Failed(error)) if counts => return Err(error),
+                Err(Stop::Wrong(id, what)) if counts => return Err(self.wrong(id, what)),
+                _ => {
+                    tries += 1;
+                    backoff.wait();
+                }
+            }
+        }
+    }
+
+    /// Walks once; whether that counts is said, too.
+    fn walk_once<T>(
+        &self,
+        fetched: &Fetched<'_>,
+        walk: &mut impl FnMut(&View<'_>) -> std::result::Result<T, Stop>,
+    ) -> (std::result::Result<T, Stop>, bool) {
+        let guard = self.collector.enter();
+        // Acquire: pairs with the Release at the end of a publication.
+        let before = self.published.load(Ordering::Acquire);
+        let view =
+            View { buffer: self, _guard: &guard, fetched, hits: Cell::new(0), used: RefCell::default() };
+        let seen = walk(&view);
+        // Acquire: the loads of the walk come before the one below; pairs with the Release fence at the begin of a publication.
+        fence(Ordering::Acquire);
+        let counts = before % 2 == 0 && self.published.load(Ordering::Relaxed) == before;
+        self.counts.hits.fetch_add(view.hits.get(), Ordering::Relaxed);
+        let used = view.used.into_inner();
+        if !used.is_empty() {
+            let mut policy = lock(&self.policy);
+            used.into_iter().for_each(|id| policy.used(id));
+        }
+        (seen, counts)
+    }
+
+    fn fetch_for_walk<'b>(&'b self, id: PageId, fetched: &mut Fetched<'b>) -> Result<()> {
+        match self.fetch(id) {
+            // A page that is no more is none of this moment.
+            Ok(reference) => fetched.references.extend(reference),
+            Err(DiskError::CacheInUse { .. }) => fetched.past.extend(self.read_past(id)?),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The error for a page that is not as it must be.
+    pub(crate) fn wrong(&self, id: PageId, what: String) -> DiskError {
+        let place = self.table.get(id).and_then(super::table::Entry::place);
+        let what = format!("page {}: {what}", id.0);
+        match place {
+            Some(place) => self.file.damaged(place, what),
+            None => self.file.damaged(crate::page::Place(0), what),
+        }
+    }
+}

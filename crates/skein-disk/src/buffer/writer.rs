@@ -1,0 +1,221 @@
+//! Writing: copies of the pages that change, published all at one moment.
+//!
+//! There is one writer at a time. It reads pages as they are, since nobody else changes any; what it changes it copies first, and nobody sees the copies until
+//! they are published. A write that is given up, by an error say, leaves nothing behind.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ptr;
+use std::sync::{Arc, MutexGuard};
+
+use skein_sync::atomic::{Ordering, fence};
+use skein_sync::locks::lock;
+use skein_sync::reclaim::{LocalGuard, PROTECT};
+
+use super::frame::Frame;
+use super::{Buffer, Past};
+use crate::page::{Bytes, Kind, PageId};
+use crate::{DiskError, Result};
+
+/// What only the writer knows.
+#[derive(Debug, Default)]
+pub(super) struct Writing {
+    /// Ids that no page has.
+    pub(super) free: Vec<PageId>,
+    /// Pages that have changed since the last checkpoint began.
+    pub(super) changed: Vec<PageId>,
+}
+
+/// One write.
+#[derive(Debug)]
+pub(crate) struct Writer<'b> {
+    buffer: &'b Buffer,
+    writing: MutexGuard<'b, Writing>,
+    /// It keeps the frames that are read.
+    guard: LocalGuard<'b>,
+    copies: BTreeMap<PageId, Box<Bytes>>,
+    /// Pages that this write has made, and those that it takes away.
+    made: Vec<PageId>,
+    freed: Vec<PageId>,
+    past: Vec<Past<'b>>,
+}
+
+impl Buffer {
+    /// Begins a write; waits for the one under way.
+    pub(crate) fn write(&self) -> Writer<'_> {
+        let writing = lock(&self.writing);
+        Writer {
+            buffer: self,
+            writing,
+            guard: self.collector.enter(),
+            copies: BTreeMap::new(),
+            made: Vec::new(),
+            freed: Vec::new(),
+            past: Vec::new(),
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// A page as it is to be.
+    pub(crate) fn page(&mut self, id: PageId) -> Result<&Bytes> {
+        if !self.copies.contains_key(&id) {
+            self.bring(id)?;
+        }
+        self.known(id)
+            .ok_or_else(|| self.buffer.wrong(id, "there is no such page, and it is referred to".to_owned()))
+    }
+
+    /// A page, if it was copied, or is in memory, or was read for this write.
+    fn known(&self, id: PageId) -> Option<&Bytes> {
+        if let Some(copy) = self.copies.get(&id) {
+            return Some(copy);
+        }
+        let frame = self.buffer.table.get(id)?.frame.load(PROTECT);
+        let _ = &self.guard;
+        // SAFETY: the guard keeps it as long as this write is borrowed.
+        match unsafe { frame.as_ref() } {
+            Some(frame) => {
+                frame.count_use();
+                Some(&frame.bytes)
+            }
+            None => self.past.iter().find_map(|past| past.bytes_of(id)),
+        }
+    }
+
+    /// Brings a page to where [`known`](Self::known) finds it, if there is such a page.
+    fn bring(&mut self, id: PageId) -> Result<()> {
+        if self.known(id).is_some() {
+            return Ok(());
+        }
+        // Past the cache, so that it does not leave before it has been looked at. It comes to the cache when it is published, or read.
+        let past = self.buffer.read_past(id)?;
+        self.past.extend(past);
+        Ok(())
+    }
+
+    /// A page, to be changed.
+    pub(crate) fn page_mut(&mut self, id: PageId) -> Result<&mut Bytes> {
+        let copy = match self.copies.contains_key(&id) {
+            true => None,
+            false => Some(Box::new(self.page(id)?.clone())),
+        };
+        match self.copies.entry(id) {
+            Entry::Occupied(there) => Ok(there.into_mut()),
+            Entry::Vacant(vacant) => Ok(vacant.insert(copy.unwrap_or_else(|| Bytes::new(id, Kind::Records)))),
+        }
+    }
+
+    /// A new page.
+    pub(crate) fn make(&mut self, kind: Kind) -> Result<PageId> {
+        let free = self.writing.free.pop();
+        let id = free.or_else(|| self.buffer.table.grow());
+        let id = id.ok_or(DiskError::FileFull { pages: self.buffer.table.len() })?;
+        self.copies.insert(id, Bytes::new(id, kind));
+        self.made.push(id);
+        Ok(id)
+    }
+
+    /// Takes a page away.
+    pub(crate) fn free(&mut self, id: PageId) {
+        self.copies.remove(&id);
+        match self.made.iter().position(|made| *made == id) {
+            Some(at) => {
+                self.made.swap_remove(at);
+                self.writing.free.push(id);
+            }
+            None => self.freed.push(id),
+        }
+    }
+
+    /// Publishes all changes at one moment.
+    ///
+    /// # Errors
+    /// There is no room in the cache; nothing is changed then.
+    pub(crate) fn publish(mut self) -> Result<()> {
+        let buffer = self.buffer;
+        let count = self.copies.len();
+        if count >= buffer.cache {
+            return Err(DiskError::CacheInUse { cache: buffer.cache });
+        }
+        for reserved in 0..count {
+            if let Err(error) = buffer.reserve() {
+                (0..reserved).for_each(|_| buffer.give_back_room());
+                return Err(error);
+            }
+        }
+        let new = std::mem::take(&mut self.copies).into_iter();
+        let new: Vec<(PageId, *mut Frame)> = new
+            .map(|(id, bytes)| (id, Arc::into_raw(Arc::new(Frame::new(id, bytes, None))).cast_mut()))
+            .collect();
+        self.made.clear();
+        let freed = std::mem::take(&mut self.freed);
+        let old = self.exchange(&new, &freed);
+        self.settle(&new, &freed, &old);
+        Ok(())
+    }
+
+    /// Puts frames into the table, and takes those of freed pages out; returns what was there.
+    fn exchange(&self, new: &[(PageId, *mut Frame)], freed: &[PageId]) -> Vec<*mut Frame> {
+        let buffer = self.buffer;
+        let _publishing = lock(&buffer.publishing);
+        // Relaxed, and the fence: nobody who sees what is exchanged below sees less than the odd number.
+        buffer.published.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        let none = freed.iter().map(|id| (*id, ptr::null_mut()));
+        let all = new.iter().copied().chain(none);
+        let old = all.map(|(id, frame)| match buffer.table.get(id) {
+            // Release, and more: the bytes of the frame are there for who finds it.
+            Some(entry) => entry.frame.swap(frame, Ordering::SeqCst),
+            None => ptr::null_mut(),
+        });
+        let old = old.collect();
+        // Release: pairs with the Acquire at the begin of a walk.
+        buffer.published.fetch_add(1, Ordering::Release);
+        old
+    }
+
+    /// Keeps the books after an exchange.
+    fn settle(&mut self, new: &[(PageId, *mut Frame)], freed: &[PageId], old: &[*mut Frame]) {
+        let buffer = self.buffer;
+        for (&(id, _), &frame) in new.iter().zip(old) {
+            self.note_change(id);
+            if frame.is_null() {
+                lock(&buffer.policy).come(id);
+            } else {
+                buffer.give_back_room();
+                buffer.retire(frame, &self.guard);
+            }
+        }
+        for (&id, &frame) in freed.iter().zip(&old[new.len()..]) {
+            self.note_change(id);
+            if !frame.is_null() {
+                lock(&buffer.policy).forget(id);
+                buffer.give_back_room();
+                buffer.retire(frame, &self.guard);
+            }
+            if let Some(entry) = buffer.table.get(id) {
+                let _stripe = lock(buffer.stripe(id));
+                buffer.set_place(entry, None);
+            }
+            self.writing.free.push(id);
+        }
+    }
+
+    fn note_change(&mut self, id: PageId) {
+        if let Some(entry) = self.buffer.table.get(id)
+            // Relaxed: under the writer's lock, as a checkpoint that takes it back is.
+            && !entry.changed.swap(true, Ordering::Relaxed)
+        {
+            self.writing.changed.push(id);
+        }
+    }
+}
+
+impl Drop for Writer<'_> {
+    fn drop(&mut self) {
+        // What was not published never was.
+        let made = std::mem::take(&mut self.made);
+        self.writing.free.extend(made);
+    }
+}

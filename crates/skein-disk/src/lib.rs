@@ -1,0 +1,9 @@
+//! The disk engine: persistent tries on a page buffer manager, for data larger than memory.
+mod buffer;
+mod error;
+mod page;
+mod page_file;
+mod policy;
+
+pub use error::{DiskError, Result};
+pub use policy::Policy;

@@ -1,0 +1,148 @@
+//! Pages: 4 KiB each, and a head that says what a page is and whether it is whole.
+//!
+//! ```text
+//!   0          4          8      9          16
+//!   │ checksum │ page id  │ kind │ zeros    │ body, 4,080 bytes                                             │
+//! ```
+//!
+//! The checksum is the CRC-32C of all that comes after it. The page id is the one by which other pages name this one; where in the file it lies is
+//! another number, its place (`page_file/`). So a page that is read from the wrong place is noticed.
+//!
+//! Source: section 2.1 (pages of 4,096 bytes). Checksums are ours.
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+/// Bytes of a page's head.
+pub(crate) const HEAD: usize = 16;
+
+const ID: usize = 4;
+const KIND: usize = 8;
+
+/// The number by which pages name each other. It stays the same wherever the page goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PageId(pub(crate) u32);
+
+/// Where in the file a page lies, in pages from the file's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place(pub(crate) u32);
+
+/// What a page holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// Records: nodes of tries.
+    Records = 1,
+    /// A part of a long value.
+    Overflow = 2,
+    /// Places of pages.
+    Map = 3,
+    /// Places of maps.
+    Directory = 4,
+}
+
+impl Kind {
+    fn of(byte: u8) -> Option<Self> {
+        [Self::Records, Self::Overflow, Self::Map, Self::Directory]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// The bytes of a page. Aligned as devices like it.
+#[repr(C, align(4096))]
+#[derive(Clone)]
+pub(crate) struct Bytes(pub(crate) [u8; PAGE]);
+
+impl Bytes {
+    /// An empty page, on the heap.
+    pub(crate) fn new(id: PageId, kind: Kind) -> Box<Self> {
+        let mut bytes = Box::new(Self([0; PAGE]));
+        bytes.0[ID..ID + 4].copy_from_slice(&id.0.to_le_bytes());
+        bytes.0[KIND] = kind as u8;
+        bytes
+    }
+
+    /// The id that the page says it has.
+    pub(crate) fn id(&self) -> PageId {
+        PageId(u32_at(&self.0, ID))
+    }
+
+    /// What the page says it holds; none if it is nothing that we know.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        Kind::of(self.0[KIND])
+    }
+
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.0[HEAD..]
+    }
+
+    pub(crate) fn body_mut(&mut self) -> &mut [u8] {
+        &mut self.0[HEAD..]
+    }
+
+    fn checksum(&self) -> u32 {
+        crc32c::crc32c(&self.0[ID..])
+    }
+
+    /// Writes the checksum: the page is ready to be written to the file.
+    pub(crate) fn seal(&mut self) {
+        let checksum = self.checksum();
+        self.0[..ID].copy_from_slice(&checksum.to_le_bytes());
+    }
+
+    /// Whether it is whole, and the page of this id; or what is wrong.
+    pub(crate) fn verify(&self, id: PageId) -> Result<(), String> {
+        let (says, is) = (u32_at(&self.0, 0), self.checksum());
+        if says != is {
+            return Err(format!("its checksum says {says:#010x}, and its bytes give {is:#010x}"));
+        }
+        if self.id() != id {
+            return Err(format!("it says that it is page {}, and should be page {}", self.id().0, id.0));
+        }
+        self.kind().map(|_| ()).ok_or_else(|| format!("its kind {} is unknown", self.0[KIND]))
+    }
+}
+
+impl std::fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bytes").field("id", &self.id()).field("kind", &self.kind()).finish_non_exhaustive()
+    }
+}
+
+/// Four bytes as a number, the least one first.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut number = [0; 4];
+    number.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(number)
+}
+
+/// Eight bytes as a number, the least one first.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut number = [0; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_changed_after_sealing_is_noticed() {
+        let id = PageId(7);
+        let mut page = Bytes::new(id, Kind::Records);
+        page.body_mut()[5] = 1;
+        page.seal();
+        assert_eq!(page.verify(id), Ok(()));
+        assert_eq!((page.id(), page.kind()), (id, Some(Kind::Records)));
+        assert!(page.verify(PageId(8)).unwrap_err().contains("page 7, and should be page 8"));
+        for byte in 0..PAGE {
+            page.0[byte] ^= 0x10;
+            assert!(page.verify(id).unwrap_err().contains("checksum"), "byte {byte}");
+            page.0[byte] ^= 0x10;
+        }
+        page.0[KIND] = 99;
+        page.seal();
+        assert!(page.verify(id).unwrap_err().contains("kind 99"));
+    }
+}

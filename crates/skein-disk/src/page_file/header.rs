@@ -1,0 +1,99 @@
+//! The header: the state of the whole file.
+//!
+//! ```text
+//!   0         8         12         16           24        40         48      56      60        64
+//!   │ magic 8 │ format  │ checksum │ generation │ id 16   │ sequence │ epoch │ pages │ catalog │ directories, 4 bytes each
+//! ```
+//!
+//! `sequence` is the last write that the pages have, and `epoch` the first one of the log that may have later ones. `pages` is how many page ids there are, and
+//! `catalog` the page where the catalog begins. A directory has the places of 1,000 maps, and a map those of 1,000 pages, by their ids.
+
+use super::PageFile;
+use crate::page::{PAGE, PageId, Place, u32_at, u64_at};
+use crate::{DiskError, Result};
+
+/// How many headers take turns.
+pub(crate) const HEADERS: u32 = 2;
+/// Places in a directory, or in a map.
+pub(crate) const PER_PAGE: u32 = 1000;
+
+const MAGIC: [u8; 8] = *b"SKEINDSK";
+const FORMAT: u32 = 1;
+const CHECKSUM: usize = 12;
+const COVERED: usize = 16;
+const DIRECTORIES: usize = 64;
+const DIRECTORIES_MOST: usize = 1000;
+
+/// What a header says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) generation: u64,
+    pub(crate) database: [u8; 16],
+    pub(crate) sequence: u64,
+    pub(crate) epoch: u64,
+    pub(crate) pages: u32,
+    pub(crate) catalog: u32,
+    /// Where the directories are.
+    pub(crate) directories: Vec<Place>,
+}
+
+impl Header {
+    /// The page where the catalog begins.
+    pub(crate) fn catalog(&self) -> PageId {
+        PageId(self.catalog)
+    }
+
+    /// The bytes of its page.
+    pub(super) fn bytes(&self) -> [u8; PAGE] {
+        let mut head = Vec::with_capacity(PAGE);
+        head.extend(MAGIC);
+        head.extend(FORMAT.to_le_bytes());
+        head.extend([0; 4]);
+        head.extend(self.generation.to_le_bytes());
+        head.extend(self.database);
+        head.extend(self.sequence.to_le_bytes());
+        head.extend(self.epoch.to_le_bytes());
+        head.extend(self.pages.to_le_bytes());
+        head.extend(self.catalog.to_le_bytes());
+        head.extend(self.directories.iter().flat_map(|place| place.0.to_le_bytes()));
+        let mut page = [0; PAGE];
+        page[..head.len()].copy_from_slice(&head);
+        let checksum = crc32c::crc32c(&page[COVERED..]);
+        page[CHECKSUM..COVERED].copy_from_slice(&checksum.to_le_bytes());
+        page
+    }
+
+    /// What the bytes of a header's page say.
+    pub(super) fn parse(page: &[u8; PAGE], file: &PageFile) -> Result<Self> {
+        if !page.starts_with(&MAGIC) {
+            return Err(file.not_ours("it does not begin as such a file does".to_owned()));
+        }
+        let format = u32_at(page, 8);
+        if format != FORMAT {
+            let path = file.path().to_owned();
+            return Err(DiskError::UnknownFormat { path, found: format, known: FORMAT });
+        }
+        let generation = u64_at(page, 16);
+        let damaged = |what: &str| Err(file.damaged(Place((generation % 2) as u32), what.to_owned()));
+        if crc32c::crc32c(&page[COVERED..]) != u32_at(page, CHECKSUM) {
+            return damaged("the header's checksum does not match it");
+        }
+        let pages = u32_at(page, 56);
+        let count = pages.div_ceil(PER_PAGE).div_ceil(PER_PAGE) as usize;
+        if count > DIRECTORIES_MOST {
+            return damaged("the header has more pages than there can be");
+        }
+        let directories = (0..count).map(|number| Place(u32_at(page, DIRECTORIES + 4 * number))).collect();
+        let mut database = [0; 16];
+        database.copy_from_slice(&page[24..40]);
+        Ok(Self {
+            generation,
+            database,
+            sequence: u64_at(page, 40),
+            epoch: u64_at(page, 48),
+            pages,
+            catalog: u32_at(page, 60),
+            directories,
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! S3-FIFO: pages come to a small queue, and only those that are used again there get to the main one.
+//!
+//! ```text
+//!   new page ─► small, a tenth of the cache ──used again──► main ──used again──┐
+//!                   │                                        ▲  └───◄──────────┘
+//!                   └─ leaves; remembered as a ghost ── comes back soon ─┘
+//! ```
+//!
+//! Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction" (SOSP 2023). A hit only counts in the page itself, so it takes no
+//! lock. An entry carries the number of the page's coming: what a page has left behind, when it went another way, is told from what is valid.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{Fate, Replacement, USES_MOST};
+use crate::page::PageId;
+
+/// The small queue's share of the cache.
+const SMALL_PART: usize = 10;
+
+/// How often a page is proposed: for each of its uses, from the small queue, and once more.
+const ROUNDS: usize = USES_MOST as usize + 2;
+
+/// A page, and which coming of it this is.
+type Entry = (PageId, u64);
+
+/// The queues.
+#[derive(Debug)]
+pub(super) struct S3Fifo {
+    small: VecDeque<Entry>,
+    main: VecDeque<Entry>,
+    /// Who is in either queue.
+    there: HashMap<PageId, u64>,
+    ghosts: VecDeque<Entry>,
+    remembered: HashMap<PageId, u64>,
+    comings: u64,
+    small_most: usize,
+    ghosts_most: usize,
+}
+
+impl S3Fifo {
+    /// For a cache of so many pages.
+    pub(super) fn new(pages: usize) -> Self {
+        Self {
+            small: VecDeque::new(),
+            main: VecDeque::new(),
+            there: HashMap::new(),
+            ghosts: VecDeque::new(),
+            remembered: HashMap::new(),
+            comings: 0,
+            small_most: (pages / SMALL_PART).max(1),
+            ghosts_most: pages,
+        }
+    }
+
+    fn remember(&mut self, entry: Entry) {
+        self.remembered.insert(entry.0, entry.1);
+        self.ghosts.push_back(entry);
+        if self.ghosts.len() > self.ghosts_most
+            && let Some((page, coming)) = self.ghosts.pop_front()
+            && self.remembered.get(&page) == Some(&coming)
+        {
+            self.remembered.remove(&page);
+        }
+    }
+
+    /// The entry that comes first in the queue whose turn it is, and whether that is the small one.
+    fn next(&mut self) -> Option<(Entry, bool)> {
+        loop {
+            let from_small = self.small.len() >= self.small_most || self.main.is_empty();
+            let entry = if from_small { self.small.pop_front() } else { self.main.pop_front() }?;
+            if self.there.get(&entry.0) == Some(&entry.1) {
+                return Some((entry, from_small));
+            }
+        }
+    }
+}
+
+impl Replacement for S3Fifo {
+    fn wants_uses(&self) -> bool {
+        false
+    }
+
+    fn come(&mut self, page: PageId) {
+        self.comings += 1;
+        self.there.insert(page, self.comings);
+        let is_back = self.remembered.remove(&page).is_some();
+        let queue = if is_back { &mut self.main } else { &mut self.small };
+        queue.push_back((page, self.comings));
+    }
+
+    fn used(&mut self, _: PageId) {}
+
+    fn forget(&mut self, page: PageId) {
+        self.there.remove(&page);
+    }
+
+    fn leave(
+        &mut self,
+        take_use: &mut dyn FnMut(PageId) -> bool,
+        fate: &mut dyn FnMut(PageId) -> Fate,
+    ) -> Option<PageId> {
+        for _ in 0..ROUNDS * (self.small.len() + self.main.len()) {
+            let (entry, from_small) = self.next()?;
+            let page = entry.0;
+            if take_use(page) || fate(page) == Fate::Stays {
+                self.main.push_back(entry);
+                continue;
+            }
+            self.there.remove(&page);
+            if from_small {
+                self.remember(entry);
+            }
+            return Some(page);
+        }
+        None
+    }
+}
