@@ -4,6 +4,7 @@ mod error;
 mod page;
 mod page_file;
 mod policy;
+mod record;
 
 pub use error::{DiskError, Result};
 pub use policy::Policy;

@@ -310,7 +310,6 @@ fn readers_see_all_of_a_write_or_nothing_while_pages_come_and_go() {
 
 #[test]
 fn a_file_that_is_not_ours_or_not_whole_is_refused_and_stays_as_it_was() {
-
     let path = Path::new(FILE);
     let refused = |prepare: &dyn Fn(&SimStorage)| {
         let storage = SimStorage::new();

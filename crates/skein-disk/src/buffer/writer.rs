@@ -13,7 +13,7 @@ use skein_sync::locks::lock;
 use skein_sync::reclaim::{LocalGuard, PROTECT};
 
 use super::frame::Frame;
-use super::{Buffer, Past};
+use super::{Buffer, Past, Stop};
 use crate::page::{Bytes, Kind, PageId};
 use crate::{DiskError, Result};
 
@@ -125,6 +125,15 @@ impl Writer<'_> {
                 self.writing.free.push(id);
             }
             None => self.freed.push(id),
+        }
+    }
+
+    /// What it is that stopped this write. It is to be given up then: some of it may be done.
+    pub(crate) fn fault(&self, stop: Stop) -> DiskError {
+        match stop {
+            Stop::Failed(error) => error,
+            Stop::Wrong(id, what) => self.buffer.wrong(id, what),
+            Stop::Missing(id) => self.buffer.wrong(id, "it is referred to, and cannot be read".to_owned()),
         }
     }
 

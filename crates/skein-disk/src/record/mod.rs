@@ -1,0 +1,98 @@
+//! Records: pieces of variable length in pages, each with a name that it keeps.
+//!
+//! ```text
+//!   RecordId   page id 4 │ slot 4        8 bytes where records name each other
+//!                 │         │
+//!                 ▼         ▼
+//!   page of kind Records ── slotted.rs: directory of slots ──► bytes
+//! ```
+//!
+//! Source: section 3.1 (a pointer is 8 bytes: 4 for the page, 4 for the index of the node in it).
+
+mod slotted;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use slotted::{BODY, Records, RecordsMut, SLOT};
+
+use crate::Result;
+use crate::buffer::{Stop, View, Writer};
+use crate::page::{Bytes, Kind, PageId, u32_at};
+
+/// Bytes of a record's name in another record.
+pub(crate) const POINTER: usize = 8;
+
+/// The name of a record: its page, and its slot there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RecordId {
+    pub(crate) page: PageId,
+    pub(crate) slot: u16,
+}
+
+impl RecordId {
+    /// The name of no record.
+    pub(crate) const NONE: Self = Self { page: PageId(u32::MAX), slot: u16::MAX };
+
+    pub(crate) fn bytes(self) -> [u8; POINTER] {
+        let mut bytes = [0; POINTER];
+        bytes[..4].copy_from_slice(&self.page.0.to_le_bytes());
+        bytes[4..].copy_from_slice(&u32::from(self.slot).to_le_bytes());
+        bytes
+    }
+
+    /// The name that [`POINTER`] bytes hold; [`NONE`](Self::NONE) if they hold what is none.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let page = PageId(u32_at(bytes, 0));
+        u16::try_from(u32_at(bytes, 4)).map_or(Self::NONE, |slot| Self { page, slot })
+    }
+}
+
+/// Where pages are read: by a walk of a reader, or by the writer.
+pub(crate) trait Pages {
+    /// The bytes of a page.
+    fn page(&mut self, id: PageId) -> std::result::Result<&Bytes, Stop>;
+}
+
+impl Pages for &View<'_> {
+    fn page(&mut self, id: PageId) -> std::result::Result<&Bytes, Stop> {
+        View::page(self, id)
+    }
+}
+
+impl Pages for Writer<'_> {
+    fn page(&mut self, id: PageId) -> std::result::Result<&Bytes, Stop> {
+        Ok(Writer::page(self, id)?)
+    }
+}
+
+/// The body of a page that is to be of this kind.
+pub(crate) fn body(pages: &mut impl Pages, id: PageId, kind: Kind) -> std::result::Result<&[u8], Stop> {
+    let page = pages.page(id)?;
+    match page.kind() {
+        Some(is) if is == kind => Ok(page.body()),
+        is => Err(Stop::Wrong(id, format!("it is of the kind {is:?}, and is referred to as {kind:?}"))),
+    }
+}
+
+/// The records of a page.
+pub(crate) fn records(pages: &mut impl Pages, id: PageId) -> std::result::Result<Records<'_>, Stop> {
+    Records::of(body(pages, id, Kind::Records)?).map_err(|what| Stop::Wrong(id, what))
+}
+
+/// The bytes of a record.
+pub(crate) fn record(pages: &mut impl Pages, id: RecordId) -> std::result::Result<&[u8], Stop> {
+    records(pages, id.page)?.get(id.slot).map_err(|what| Stop::Wrong(id.page, what))
+}
+
+/// Changes the records of a page.
+pub(crate) fn change<T>(
+    writer: &mut Writer<'_>,
+    id: PageId,
+    change: impl FnOnce(&mut RecordsMut<'_>) -> std::result::Result<T, String>,
+) -> Result<T> {
+    let changed = match writer.page_mut(id) {
+        Ok(page) => RecordsMut::of(page.body_mut()).and_then(|mut records| change(&mut records)),
+        Err(error) => return Err(error),
+    };
+    changed.map_err(|what| writer.fault(Stop::Wrong(id, what)))
+}

@@ -1,0 +1,292 @@
+//! Slotted pages: a directory grows from the front of the body, records from its end, and what is between is room.
+//!
+//! ```text
+//!   0       2      4      6            8
+//!   │ slots │ heap │ dead │ free slots │ slot 0 │ slot 1 │ ... │ room │ ... record │ record │
+//!                                        offset 2, length 2           └─── heap bytes ─────┘
+//! ```
+//!
+//! # Invariants
+//! 1. A slot whose offset is 0 is free. The others' records lie in the last `heap` bytes, and no two share a byte.
+//! 2. `dead` is how many bytes of the heap are no record's.
+//! 3. The last slot is not free. `free slots` says how many of the others are.
+//!
+//! So a body of zeros is one that has no records. A page of which that is not true gives an error, and no access leaves it.
+
+use crate::page::{HEAD, PAGE};
+
+/// Bytes of a page's body.
+pub(crate) const BODY: usize = PAGE - HEAD;
+/// Bytes of a slot: what a record takes besides its own.
+pub(crate) const SLOT: usize = 4;
+
+const DIRECTORY: usize = 8;
+
+type Result<T> = std::result::Result<T, String>;
+
+/// What the body's first bytes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    slots: usize,
+    heap: usize,
+    dead: usize,
+    free: usize,
+}
+
+impl Head {
+    fn of(body: &[u8]) -> Result<Self> {
+        let head = Self {
+            slots: number(body, 0),
+            heap: number(body, 2),
+            dead: number(body, 4),
+            free: number(body, 6),
+        };
+        let fits = DIRECTORY + SLOT * head.slots + head.heap <= BODY;
+        if body.len() == BODY && fits && head.dead <= head.heap && head.free <= head.slots {
+            return Ok(head);
+        }
+        Err(format!("its head says {head:?}, which cannot be"))
+    }
+
+    fn write(self, body: &mut [u8]) {
+        [self.slots, self.heap, self.dead, self.free]
+            .into_iter()
+            .enumerate()
+            .for_each(|(at, to)| set_number(body, 2 * at, to));
+    }
+
+    /// Bytes between the directory and the heap.
+    fn gap(self) -> usize {
+        BODY - DIRECTORY - SLOT * self.slots - self.heap
+    }
+
+    /// Bytes that one more record can have; none if there is no room for its slot.
+    fn room(self) -> Option<usize> {
+        let slot = if self.free > 0 { 0 } else { SLOT };
+        (self.gap() + self.dead).checked_sub(slot)
+    }
+}
+
+fn number(body: &[u8], at: usize) -> usize {
+    usize::from(u16::from_le_bytes([body[at], body[at + 1]]))
+}
+
+fn set_number(body: &mut [u8], at: usize, to: usize) {
+    body[at..at + 2].copy_from_slice(&(to as u16).to_le_bytes());
+}
+
+/// The records of a page, to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Records<'p> {
+    body: &'p [u8],
+    head: Head,
+}
+
+impl<'p> Records<'p> {
+    pub(crate) fn of(body: &'p [u8]) -> Result<Self> {
+        Ok(Self { body, head: Head::of(body)? })
+    }
+
+    /// The bytes of a record.
+    pub(crate) fn get(&self, slot: u16) -> Result<&'p [u8]> {
+        let (from, len) = self.place(usize::from(slot))?.ok_or_else(|| no_record(slot))?;
+        Ok(&self.body[from..from + len])
+    }
+
+    /// Where a slot's record begins, and its length; none if the slot is free.
+    fn place(&self, slot: usize) -> Result<Option<(usize, usize)>> {
+        if slot >= self.head.slots {
+            return Ok(None);
+        }
+        let at = DIRECTORY + SLOT * slot;
+        let (from, len) = (number(self.body, at), number(self.body, at + 2));
+        if from == 0 {
+            return Ok(None);
+        }
+        if from < BODY - self.head.heap || from + len > BODY {
+            return Err(format!("slot {slot} leads to bytes {from} to {}, where no records are", from + len));
+        }
+        Ok(Some((from, len)))
+    }
+
+    /// The most bytes that one more record can have; none if there is no room for its slot.
+    pub(crate) fn room(&self) -> Option<usize> {
+        self.head.room()
+    }
+
+    /// Bytes that records, and their slots, take.
+    pub(crate) fn used(&self) -> usize {
+        self.head.heap - self.head.dead + SLOT * (self.head.slots - self.head.free)
+    }
+
+    /// How many records there are.
+    pub(crate) fn len(&self) -> usize {
+        self.head.slots - self.head.free
+    }
+
+    /// The records and their slots.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Result<(u16, &'p [u8])>> {
+        let (records, slots) = (*self, 0..self.head.slots);
+        slots.filter_map(move |slot| match records.place(slot) {
+            Ok(place) => place.map(|(from, len)| Ok((slot as u16, &records.body[from..from + len]))),
+            Err(what) => Some(Err(what)),
+        })
+    }
+
+    /// Whether the invariants hold; or which does not.
+    pub(crate) fn check(&self) -> Result<()> {
+        let mut places = Vec::new();
+        for slot in 0..self.head.slots {
+            places.extend(self.place(slot)?);
+        }
+        let free = self.head.slots - places.len();
+        if free != self.head.free {
+            return Err(format!("{free} slots are free, and its head says {}", self.head.free));
+        }
+        if self.head.slots > 0 && self.place(self.head.slots - 1)?.is_none() {
+            return Err("its last slot is free".to_owned());
+        }
+        places.sort_unstable();
+        if let Some(pair) = places.windows(2).find(|pair| pair[0].0 + pair[0].1 > pair[1].0) {
+            return Err(format!("two records share byte {}", pair[1].0));
+        }
+        let live: usize = places.iter().map(|(_, len)| len).sum();
+        if live + self.head.dead != self.head.heap {
+            return Err(format!("records have {live} bytes, and its head says {:?}", self.head));
+        }
+        Ok(())
+    }
+}
+
+/// The records of a page, to be changed.
+#[derive(Debug)]
+pub(crate) struct RecordsMut<'p> {
+    body: &'p mut [u8],
+    head: Head,
+}
+
+impl<'p> RecordsMut<'p> {
+    pub(crate) fn of(body: &'p mut [u8]) -> Result<Self> {
+        let head = Head::of(body)?;
+        Ok(Self { body, head })
+    }
+
+    pub(crate) fn read(&self) -> Records<'_> {
+        Records { body: self.body, head: self.head }
+    }
+
+    /// The bytes of a record, to be changed.
+    pub(crate) fn get_mut(&mut self, slot: u16) -> Result<&mut [u8]> {
+        let (from, len) = self.place_of(slot)?;
+        Ok(&mut self.body[from..from + len])
+    }
+
+    fn place_of(&self, slot: u16) -> Result<(usize, usize)> {
+        self.read().place(usize::from(slot))?.ok_or_else(|| no_record(slot))
+    }
+
+    /// Adds a record; none if there is no room.
+    pub(crate) fn insert(&mut self, bytes: &[u8]) -> Result<Option<u16>> {
+        if self.head.room().is_none_or(|room| bytes.len() > room) {
+            return Ok(None);
+        }
+        let slot = self.free_slot()?;
+        let has_slot = slot < self.head.slots;
+        let needs = bytes.len() + if has_slot { 0 } else { SLOT };
+        if needs > self.head.gap() {
+            self.compact()?;
+        }
+        if has_slot {
+            self.head.free -= 1;
+        } else {
+            self.head.slots += 1;
+        }
+        self.place_at(slot, bytes);
+        Ok(Some(slot as u16))
+    }
+
+    /// The slot that the next record gets.
+    fn free_slot(&self) -> Result<usize> {
+        if self.head.free == 0 {
+            return Ok(self.head.slots);
+        }
+        let is_free = |slot: &usize| number(self.body, DIRECTORY + SLOT * slot) == 0;
+        let free = (0..self.head.slots).find(is_free);
+        free.ok_or_else(|| format!("its head says that {} slots are free, and none is", self.head.free))
+    }
+
+    /// Puts bytes on top of the heap. There is room.
+    fn place_at(&mut self, slot: usize, bytes: &[u8]) {
+        self.head.heap += bytes.len();
+        let from = BODY - self.head.heap;
+        self.body[from..from + bytes.len()].copy_from_slice(bytes);
+        self.set_place(slot, from, bytes.len());
+        self.head.write(self.body);
+    }
+
+    fn set_place(&mut self, slot: usize, from: usize, len: usize) {
+        set_number(self.body, DIRECTORY + SLOT * slot, from);
+        set_number(self.body, DIRECTORY + SLOT * slot + 2, len);
+    }
+
+    /// Gives a record other bytes; false, and nothing is changed, if there is no room.
+    pub(crate) fn replace(&mut self, slot: u16, bytes: &[u8]) -> Result<bool> {
+        let (from, len) = self.place_of(slot)?;
+        if bytes.len() <= len {
+            self.body[from..from + bytes.len()].copy_from_slice(bytes);
+            self.set_place(slot.into(), from, bytes.len());
+            self.head.dead += len - bytes.len();
+            self.head.write(self.body);
+            return Ok(true);
+        }
+        if bytes.len() > self.head.gap() + self.head.dead + len {
+            return Ok(false);
+        }
+        self.head.dead += len;
+        if bytes.len() > self.head.gap() {
+            // The slot is free while records move, so that the old bytes do not.
+            self.set_place(slot.into(), 0, 0);
+            self.compact()?;
+        }
+        self.place_at(slot.into(), bytes);
+        Ok(true)
+    }
+
+    /// Removes a record. The others keep their slots.
+    pub(crate) fn remove(&mut self, slot: u16) -> Result<()> {
+        let (_, len) = self.place_of(slot)?;
+        self.set_place(slot.into(), 0, 0);
+        self.head.dead += len;
+        self.head.free += 1;
+        while self.head.slots > 0 && number(self.body, DIRECTORY + SLOT * (self.head.slots - 1)) == 0 {
+            self.head.slots -= 1;
+            self.head.free = self.head.free.saturating_sub(1);
+        }
+        self.head.write(self.body);
+        Ok(())
+    }
+
+    /// Moves the records together, so that the room is in one piece.
+    fn compact(&mut self) -> Result<()> {
+        let mut heap = Vec::with_capacity(self.head.heap);
+        let mut places = Vec::with_capacity(self.head.slots);
+        for record in self.read().iter() {
+            let (slot, bytes) = record?;
+            places.push((slot, heap.len(), bytes.len()));
+            heap.extend_from_slice(bytes);
+        }
+        if heap.len() + self.head.dead != self.head.heap {
+            return Err(format!("records have {} bytes, and its head says {:?}", heap.len(), self.head));
+        }
+        let from = BODY - heap.len();
+        self.body[from..].copy_from_slice(&heap);
+        places.into_iter().for_each(|(slot, at, len)| self.set_place(slot.into(), from + at, len));
+        self.head = Head { heap: heap.len(), dead: 0, ..self.head };
+        self.head.write(self.body);
+        Ok(())
+    }
+}
+
+fn no_record(slot: u16) -> String {
+    format!("there is no record in slot {slot}, and it is referred to")
+}
