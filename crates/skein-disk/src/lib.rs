@@ -5,6 +5,7 @@ mod page;
 mod page_file;
 mod policy;
 mod record;
+mod trie;
 
 pub use error::{DiskError, Result};
 pub use policy::Policy;

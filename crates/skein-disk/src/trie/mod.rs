@@ -1,0 +1,4 @@
+//! Tries.
+mod node;
+mod overflow;
+mod symbols;
