@@ -84,12 +84,60 @@ pub enum DiskError {
         /// What it can be.
         why: String,
     },
+    /// A key is longer than keys can be.
+    #[error("a key has {len} bytes, and {limit} are the most; shorten it, or hash it")]
+    KeyTooLong {
+        /// Its bytes.
+        len: usize,
+        /// The most there can be.
+        limit: usize,
+    },
+    /// A value is longer than values can be.
+    #[error("a value has {len} bytes, and {limit} are the most; store it in parts")]
+    ValueTooLong {
+        /// Its bytes.
+        len: usize,
+        /// The most there can be.
+        limit: usize,
+    },
+    /// The last write to a key was begun and not ended, so that its value means nothing.
+    #[error("the last write to the key `{key}` was interrupted, and its value is not valid; write it again")]
+    Interrupted {
+        /// The key, or how it begins.
+        key: String,
+    },
+    /// The trie keeps no order of keys.
+    #[error(
+        "a hash trie has no order of keys, so there are no scans; use a classical or a linked trie for them"
+    )]
+    NoOrder,
+    /// A trie of the file was made with other parameters. Nothing was changed.
+    #[error(
+        "the trie `{name}` is {has}, and was to be opened as {asked}; open it as what it is, or use another name"
+    )]
+    TrieDiffers {
+        /// Its name.
+        name: String,
+        /// What the file says that it is.
+        has: String,
+        /// What it was asked for as.
+        asked: String,
+    },
     /// The log says so.
     #[error(transparent)]
     Log(#[from] skein_log::LogError),
 }
 
+/// Bytes of a key that an error shows.
+const SHOWN: usize = 64;
+
 impl DiskError {
+    pub(crate) fn interrupted(key: &[u8]) -> Self {
+        let shown = key[..key.len().min(SHOWN)].escape_ascii().to_string();
+        let key = if key.len() > SHOWN { shown + "..." } else { shown };
+        Self::Interrupted { key }
+    }
+
     pub(crate) fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
         Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: error.kind() }
     }

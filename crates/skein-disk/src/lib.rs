@@ -1,5 +1,6 @@
 //! The disk engine: persistent tries on a page buffer manager, for data larger than memory.
 mod buffer;
+mod catalog;
 mod error;
 mod page;
 mod page_file;

@@ -44,7 +44,11 @@ use crate::page_file::{PageFile, Places};
 use crate::policy::{Fate, Replacement};
 use crate::{DiskError, Policy, Result};
 use checkpoint::Durable;
+#[cfg(test)]
+pub(crate) use checkpoint::Moment;
 use frame::Frame;
+#[cfg(test)]
+pub(crate) use open::CacheOptions;
 use table::{Entry, Table};
 pub(crate) use view::{Stop, View};
 pub(crate) use writer::Writer;
@@ -169,6 +173,12 @@ impl Buffer {
             file_pages,
             free_pages,
         }
+    }
+
+    /// Page ids that somebody has.
+    #[cfg(test)]
+    pub(crate) fn ids_in_use(&self) -> usize {
+        self.table.len() as usize - lock(&self.writing).free.len()
     }
 
     pub(crate) fn file(&self) -> &PageFile {

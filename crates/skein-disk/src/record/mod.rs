@@ -19,6 +19,9 @@ use crate::Result;
 use crate::buffer::{Stop, View, Writer};
 use crate::page::{Bytes, Kind, PageId, u32_at};
 
+/// What a walk over pages gives, or why it stopped.
+pub(crate) type Walked<T> = std::result::Result<T, Stop>;
+
 /// Bytes of a record's name in another record.
 pub(crate) const POINTER: usize = 8;
 
@@ -50,23 +53,23 @@ impl RecordId {
 /// Where pages are read: by a walk of a reader, or by the writer.
 pub(crate) trait Pages {
     /// The bytes of a page.
-    fn page(&mut self, id: PageId) -> std::result::Result<&Bytes, Stop>;
+    fn page(&mut self, id: PageId) -> Walked<&Bytes>;
 }
 
 impl Pages for &View<'_> {
-    fn page(&mut self, id: PageId) -> std::result::Result<&Bytes, Stop> {
+    fn page(&mut self, id: PageId) -> Walked<&Bytes> {
         View::page(self, id)
     }
 }
 
 impl Pages for Writer<'_> {
-    fn page(&mut self, id: PageId) -> std::result::Result<&Bytes, Stop> {
+    fn page(&mut self, id: PageId) -> Walked<&Bytes> {
         Ok(Writer::page(self, id)?)
     }
 }
 
 /// The body of a page that is to be of this kind.
-pub(crate) fn body(pages: &mut impl Pages, id: PageId, kind: Kind) -> std::result::Result<&[u8], Stop> {
+pub(crate) fn body(pages: &mut impl Pages, id: PageId, kind: Kind) -> Walked<&[u8]> {
     let page = pages.page(id)?;
     match page.kind() {
         Some(is) if is == kind => Ok(page.body()),
@@ -75,12 +78,12 @@ pub(crate) fn body(pages: &mut impl Pages, id: PageId, kind: Kind) -> std::resul
 }
 
 /// The records of a page.
-pub(crate) fn records(pages: &mut impl Pages, id: PageId) -> std::result::Result<Records<'_>, Stop> {
+pub(crate) fn records(pages: &mut impl Pages, id: PageId) -> Walked<Records<'_>> {
     Records::of(body(pages, id, Kind::Records)?).map_err(|what| Stop::Wrong(id, what))
 }
 
 /// The bytes of a record.
-pub(crate) fn record(pages: &mut impl Pages, id: RecordId) -> std::result::Result<&[u8], Stop> {
+pub(crate) fn record(pages: &mut impl Pages, id: RecordId) -> Walked<&[u8]> {
     records(pages, id.page)?.get(id.slot).map_err(|what| Stop::Wrong(id.page, what))
 }
 

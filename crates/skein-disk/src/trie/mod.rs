@@ -1,4 +1,181 @@
-//! Tries.
+//! Tries: keys to values with versions, in the records of pages.
+//!
+//! ```text
+//!   classical   key ─ symbols of log2 n bits ─┐          ┌ node: array of n pointers          ┐
+//!   linked      key ─ characters ─────────────┼─► core ──┤ node: list of characters, pointers ├──► records of pages ──► buffer manager
+//!   hash        key ─ hash.rs ─ symbols ──────┘          └ node: array of n pointers          ┘
+//!
+//!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs   which nodes share a page
+//!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, overflow.rs, symbols.rs   bytes
+//! ```
+//!
+//! # Invariants
+//! 1. A key's value is in the node at which its path ends. No node but the root has neither a value nor a child.
+//! 2. What a node has is in one record, and one pointer leads to it. The root's record is always the same.
+//!
+//! Readers walk over a [`View`](crate::buffer::View), and see one moment; the writer changes pages of his own, which a write publishes all at once
+//! (`buffer/`). A write that has failed is to be dropped: half of it may be done in there.
+//!
+//! Source: section 3. A node of the paper has one symbol, and the same length as all others; here prefixes stand for nodes of one child each.
+
+mod check;
+mod core;
+mod cursor;
+mod hash;
 mod node;
 mod overflow;
+mod placement;
+mod remove;
+mod set;
+mod shape;
 mod symbols;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::ops::Bound;
+
+use crate::buffer::{Buffer, Stop, Writer};
+use crate::record::{Pages, RecordId, Walked};
+use crate::{DiskError, Result};
+pub(crate) use check::Census;
+use core::{Core, Value, valid};
+pub(crate) use cursor::Cursor;
+use hash::Hashing;
+pub(crate) use shape::Shape;
+pub(crate) use walk::{Direction, Entry};
+
+/// Bytes of a key at most.
+pub(crate) const KEY_MOST: usize = 65_535;
+/// Bytes of a value at most.
+pub(crate) const VALUE_MOST: usize = 512 << 20;
+
+/// A trie of the file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trie {
+    shape: Shape,
+    core: Core,
+    /// For the hash trie.
+    hashing: Option<Hashing>,
+}
+
+impl Trie {
+    /// Makes a trie that has no keys. `secret` is what a hash trie hashes with; it has to be the same when the trie is opened.
+    ///
+    /// # Errors
+    /// Parameters that do not fit; no page is free.
+    pub(crate) fn create(writer: &mut Writer<'_>, shape: Shape, secret: [u8; 16]) -> Result<Self> {
+        let (symbols, layout) = shape.parts()?;
+        let core = Core::create(writer, symbols, layout)?;
+        Self::open(shape, core.root, secret)
+    }
+
+    /// The trie whose root is there.
+    pub(crate) fn open(shape: Shape, root: RecordId, secret: [u8; 16]) -> Result<Self> {
+        let (symbols, layout) = shape.parts()?;
+        let hashing = matches!(shape, Shape::Hash { .. }).then(|| Hashing::new(secret));
+        Ok(Self { shape, core: Core { symbols, layout, root }, hashing })
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub(crate) fn root(&self) -> RecordId {
+        self.core.root
+    }
+
+    /// The version and the value of a key.
+    ///
+    /// # Errors
+    /// A page that is missing, or wrong; [`DiskError::Interrupted`] if the last write to the key was.
+    pub(crate) fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
+        if key.len() > KEY_MOST {
+            return Ok(None);
+        }
+        let value = match &self.hashing {
+            None => self.core.get(pages, key)?,
+            Some(hashing) => hashing.get(&self.core, pages, key)?,
+        };
+        value.map(|value| valid(value, key)).transpose()
+    }
+
+    /// Sets the value of a key, and its version, which is less than `u64::MAX`; true if the key had none.
+    ///
+    /// # Errors
+    /// A key or a value that is too long; a file operation that failed. The write is to be given up then.
+    pub(crate) fn set(
+        &self,
+        writer: &mut Writer<'_>,
+        key: &[u8],
+        version: u64,
+        value: &[u8],
+    ) -> Result<bool> {
+        if key.len() > KEY_MOST {
+            return Err(DiskError::KeyTooLong { len: key.len(), limit: KEY_MOST });
+        }
+        if value.len() > VALUE_MOST {
+            return Err(DiskError::ValueTooLong { len: value.len(), limit: VALUE_MOST });
+        }
+        let set = match &self.hashing {
+            None => self.core.set(writer, key, version, value),
+            Some(hashing) => hashing.set(&self.core, writer, key, version, value),
+        };
+        set.map_err(|stop| writer.fault(stop))
+    }
+
+    /// Removes a key and its value; false if it has none.
+    ///
+    /// # Errors
+    /// A file operation that failed. The write is to be given up then.
+    pub(crate) fn remove(&self, writer: &mut Writer<'_>, key: &[u8]) -> Result<bool> {
+        if key.len() > KEY_MOST {
+            return Ok(false);
+        }
+        let removed = match &self.hashing {
+            None => self.core.remove(writer, key),
+            Some(hashing) => hashing.remove(&self.core, writer, key),
+        };
+        removed.map_err(|stop| writer.fault(stop))
+    }
+
+    /// The keys from one on, in order, so many at most, with what they have.
+    ///
+    /// # Errors
+    /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get`](Self::get).
+    pub(crate) fn collect(
+        &self,
+        pages: &mut impl Pages,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        limit: usize,
+    ) -> Walked<Vec<Entry>> {
+        self.ordered()?;
+        self.core.collect(pages, from, direction, limit)
+    }
+
+    /// A cursor before the first key.
+    ///
+    /// # Errors
+    /// [`DiskError::NoOrder`] of a hash trie.
+    pub(crate) fn cursor<'b>(&self, buffer: &'b Buffer) -> Result<Cursor<'b>> {
+        self.ordered()?;
+        Ok(Cursor::new(buffer, *self))
+    }
+
+    fn ordered(&self) -> Result<()> {
+        if self.hashing.is_some() { Err(DiskError::NoOrder) } else { Ok(()) }
+    }
+
+    /// Looks at all of the trie, in time that grows with its pages.
+    ///
+    /// # Errors
+    /// The first thing that is not as it must be.
+    pub(crate) fn check(&self, pages: &mut impl Pages) -> std::result::Result<Census, Stop> {
+        let census = self.core.check(pages)?;
+        if let Some(hashing) = &self.hashing {
+            hashing.check(&self.core, pages)?;
+        }
+        Ok(census)
+    }
+}

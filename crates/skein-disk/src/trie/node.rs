@@ -175,10 +175,7 @@ fn pointers(record: &[u8]) -> Result<Range<usize>> {
 }
 
 /// Gives the children of a node other names, where there is one.
-pub(crate) fn rename_children(
-    record: &mut [u8],
-    name: impl Fn(RecordId) -> Option<RecordId>,
-) -> Result<()> {
+pub(crate) fn rename_children(record: &mut [u8], name: impl Fn(RecordId) -> Option<RecordId>) -> Result<()> {
     let pointers = pointers(record)?;
     for pointer in record[pointers].chunks_exact_mut(POINTER) {
         if let Some(id) = name(RecordId::of(pointer)) {

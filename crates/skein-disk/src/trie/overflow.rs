@@ -5,9 +5,9 @@
 //! ```
 
 use crate::Result;
-use crate::buffer::{Stop, Writer};
+use crate::buffer::Writer;
 use crate::page::{Kind, PageId, u32_at};
-use crate::record::{BODY, Pages, body};
+use crate::record::{BODY, Pages, Walked, body};
 
 const NEXT: usize = 4;
 /// Bytes of a value in one page.
@@ -42,11 +42,7 @@ impl Chain {
     }
 
     /// Its pages, each with the piece that it has.
-    fn visit(
-        self,
-        pages: &mut impl Pages,
-        mut visit: impl FnMut(PageId, &[u8]),
-    ) -> std::result::Result<(), Stop> {
+    fn visit(self, pages: &mut impl Pages, mut visit: impl FnMut(PageId, &[u8])) -> Walked<()> {
         let (mut id, mut rest) = (self.first, self.len as usize);
         while rest > 0 {
             let body = body(pages, id, Kind::Overflow)?;
@@ -59,7 +55,7 @@ impl Chain {
     }
 
     /// Reads the value.
-    pub(crate) fn read(self, pages: &mut impl Pages) -> std::result::Result<Vec<u8>, Stop> {
+    pub(crate) fn read(self, pages: &mut impl Pages) -> Walked<Vec<u8>> {
         // Its length is not believed before its pages were seen.
         let mut value = Vec::new();
         self.visit(pages, |_, piece| value.extend_from_slice(piece))?;
@@ -67,14 +63,14 @@ impl Chain {
     }
 
     /// The ids of its pages.
-    pub(crate) fn pages(self, pages: &mut impl Pages) -> std::result::Result<Vec<PageId>, Stop> {
+    pub(crate) fn pages(self, pages: &mut impl Pages) -> Walked<Vec<PageId>> {
         let mut ids = Vec::with_capacity(self.count().min(1 << 10));
         self.visit(pages, |id, _| ids.push(id))?;
         Ok(ids)
     }
 
     /// Gives its pages back.
-    pub(crate) fn free(self, writer: &mut Writer<'_>) -> std::result::Result<(), Stop> {
+    pub(crate) fn free(self, writer: &mut Writer<'_>) -> Walked<()> {
         let ids = self.pages(writer)?;
         ids.into_iter().for_each(|id| writer.free(id));
         Ok(())

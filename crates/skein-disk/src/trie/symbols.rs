@@ -44,8 +44,13 @@ impl Symbols {
 
     /// A symbol of a key.
     pub(crate) fn at(self, key: &[u8], index: usize) -> u8 {
-        let bit = index * self.bits;
-        let byte = |at: usize| key.get(at).copied().unwrap_or(0);
+        self.at_in(key, 0, index)
+    }
+
+    /// A symbol of a path; `path` begins with the byte in which symbol `at` begins.
+    pub(crate) fn at_in(self, path: &[u8], at: usize, index: usize) -> u8 {
+        let (base, bit) = (at * self.bits / 8, index * self.bits);
+        let byte = |at: usize| path.get(at - base).copied().unwrap_or(0);
         let two = u16::from_be_bytes([byte(bit / 8), byte(bit / 8 + 1)]);
         ((two << (bit % 8)) >> (16 - self.bits)) as u8
     }

@@ -1,0 +1,156 @@
+//! The catalog: which tries the file has, with what parameters, and where they begin.
+//!
+//! ```text
+//!   header ─► page, slot 0: next page 4 ─► page, slot 0 ─► none
+//!              other slots: a trie each    │ kind 1 │ n 2 │ secret 16 │ root 8 │ name │
+//! ```
+//!
+//! The paper names a catalog manager and does not say what it has (section 2).
+
+use crate::buffer::{Stop, Writer};
+use crate::page::{Kind, PageId, u32_at};
+use crate::record::{POINTER, Pages, RecordId, Walked, change, records};
+use crate::trie::{Shape, Trie};
+use crate::{DiskError, Result};
+
+/// Bytes of a name at most.
+pub(crate) const NAME_MOST: usize = 255;
+
+const NO_PAGE: PageId = PageId(u32::MAX);
+const SECRET: usize = 3;
+const ROOT: usize = SECRET + 16;
+const NAME: usize = ROOT + POINTER;
+
+/// The catalog of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Catalog {
+    first: PageId,
+}
+
+/// A trie by its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) trie: Trie,
+}
+
+impl Catalog {
+    /// The catalog that begins at a page.
+    pub(crate) fn at(first: PageId) -> Self {
+        Self { first }
+    }
+
+    /// A new one, without tries.
+    pub(crate) fn create(writer: &mut Writer<'_>) -> Result<Self> {
+        Ok(Self { first: new_page(writer)? })
+    }
+
+    /// The page where it begins.
+    pub(crate) fn first(&self) -> PageId {
+        self.first
+    }
+
+    /// All tries, in the order in which they were made as long as none was removed.
+    ///
+    /// # Errors
+    /// A page that is missing, or wrong.
+    pub(crate) fn list(&self, pages: &mut impl Pages) -> Walked<Vec<Named>> {
+        let mut tries = Vec::new();
+        for page in self.pages(pages)? {
+            for record in records(pages, page)?.iter() {
+                let wrong = |what| Stop::Wrong(page, what);
+                let (slot, record) = record.map_err(wrong)?;
+                if slot > 0 {
+                    tries.push(parse(record).map_err(|what| wrong(format!("slot {slot}: {what}")))?);
+                }
+            }
+        }
+        Ok(tries)
+    }
+
+    /// Its pages, from the first to the last.
+    fn pages(&self, pages: &mut impl Pages) -> Walked<Vec<PageId>> {
+        let (mut all, mut next) = (Vec::new(), self.first);
+        while next != NO_PAGE {
+            if all.contains(&next) {
+                return Err(Stop::Wrong(next, "the catalog leads back to it".to_owned()));
+            }
+            all.push(next);
+            let link = records(pages, next)?.get(0).map_err(|what| Stop::Wrong(next, what))?;
+            let link =
+                link.first_chunk().ok_or_else(|| Stop::Wrong(next, "its link is too short".to_owned()))?;
+            next = PageId(u32::from_le_bytes(*link));
+        }
+        Ok(all)
+    }
+
+    /// The trie of a name; makes it if there is none. `secret` is for a hash trie that is made.
+    ///
+    /// # Errors
+    /// A trie of that name and another shape; parameters that do not fit; a name that cannot be one.
+    pub(crate) fn open(
+        &self,
+        writer: &mut Writer<'_>,
+        name: &str,
+        shape: Shape,
+        secret: [u8; 16],
+    ) -> Result<Trie> {
+        let tries = self.list(writer).map_err(|stop| writer.fault(stop))?;
+        let Some(found) = tries.into_iter().find(|found| found.name == name) else {
+            return self.add(writer, name, shape, secret);
+        };
+        if found.trie.shape() == shape {
+            return Ok(found.trie);
+        }
+        let (has, asked) = (found.trie.shape().to_string(), shape.to_string());
+        Err(DiskError::TrieDiffers { name: name.to_owned(), has, asked })
+    }
+
+    fn add(&self, writer: &mut Writer<'_>, name: &str, shape: Shape, secret: [u8; 16]) -> Result<Trie> {
+        if name.is_empty() || name.len() > NAME_MOST {
+            let why = format!("a name of a trie has 1 to {NAME_MOST} bytes");
+            return Err(DiskError::BadOption { name: "trie", value: name.to_owned(), why });
+        }
+        let trie = Trie::create(writer, shape, secret)?;
+        let record = encode(&trie, secret, name);
+        let pages = self.pages(writer).map_err(|stop| writer.fault(stop))?;
+        for page in &pages {
+            if change(writer, *page, |records| records.insert(&record))?.is_some() {
+                return Ok(trie);
+            }
+        }
+        let page = new_page(writer)?;
+        change(writer, page, |records| records.insert(&record))?;
+        let last = pages.last().copied().unwrap_or(self.first);
+        change(writer, last, |records| records.replace(0, &page.0.to_le_bytes()))?;
+        Ok(trie)
+    }
+}
+
+/// A page of the catalog that has no tries, and leads nowhere.
+fn new_page(writer: &mut Writer<'_>) -> Result<PageId> {
+    let page = writer.make(Kind::Records)?;
+    change(writer, page, |records| records.insert(&NO_PAGE.0.to_le_bytes()))?;
+    Ok(page)
+}
+
+fn encode(trie: &Trie, secret: [u8; 16], name: &str) -> Vec<u8> {
+    let (kind, n) = trie.shape().numbers();
+    let mut record = vec![kind];
+    record.extend(n.to_le_bytes());
+    record.extend(secret);
+    record.extend(trie.root().bytes());
+    record.extend(name.as_bytes());
+    record
+}
+
+fn parse(record: &[u8]) -> std::result::Result<Named, String> {
+    let (head, name) = record.split_at_checked(NAME).ok_or("an entry of the catalog is too short")?;
+    let name = str::from_utf8(name).map_err(|_| "the name of a trie is not UTF-8")?.to_owned();
+    let (kind, n) = (head[0], u16::from_le_bytes([head[1], head[2]]));
+    let shape = Shape::of_numbers(kind, n).ok_or_else(|| format!("there is no trie of the kind {kind}"))?;
+    let mut secret = [0; 16];
+    secret.copy_from_slice(&head[SECRET..ROOT]);
+    let trie = Trie::open(shape, RecordId::of(&head[ROOT..]), secret).map_err(|error| error.to_string())?;
+    Ok(Named { name, trie })
+}

@@ -1,0 +1,171 @@
+//! Whether a trie is as it must be: every node, every page, every pointer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::KEY_MOST;
+use super::core::{Core, node, wrong};
+use super::node::{Node, PREFIX_MOST, Stored};
+use super::symbols::Path;
+use super::walk::push_prefix;
+use crate::buffer::Stop;
+use crate::page::PageId;
+use crate::record::{Pages, RecordId, Walked, records};
+
+/// What a trie has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Census {
+    pub(crate) keys: usize,
+    pub(crate) nodes: usize,
+    /// Pages of nodes, and pages of long values.
+    pub(crate) pages: usize,
+    pub(crate) overflow_pages: usize,
+    /// Bytes that nodes take in their pages.
+    pub(crate) node_bytes: usize,
+    /// Pages on the way to a key at most.
+    pub(crate) page_depth: usize,
+}
+
+/// A node that is to be looked at.
+struct Todo {
+    id: RecordId,
+    parent: Option<RecordId>,
+    /// Symbols before the one that leads to it.
+    depth: usize,
+    symbol: u8,
+    /// Pages on the way to its parent.
+    pages: usize,
+}
+
+struct Check<'c> {
+    core: &'c Core,
+    census: Census,
+    /// The owner of each page, and how many of its nodes were seen.
+    pages: BTreeMap<PageId, (Option<RecordId>, usize)>,
+    overflow: BTreeSet<PageId>,
+    seen: BTreeSet<RecordId>,
+}
+
+impl Core {
+    /// Looks at all of the trie.
+    ///
+    /// # Errors
+    /// The first thing that is not as it must be, with its page.
+    pub(super) fn check(&self, pages: &mut impl Pages) -> Walked<Census> {
+        let (census, seen) = (Census::default(), BTreeSet::new());
+        let mut check = Check { core: self, census, pages: BTreeMap::new(), overflow: BTreeSet::new(), seen };
+        check.nodes(pages)?;
+        check.pages(pages)?;
+        Ok(check.census)
+    }
+}
+
+impl Check<'_> {
+    fn nodes(&mut self, pages: &mut impl Pages) -> Walked<()> {
+        let mut path = Path::new(self.core.symbols, 0);
+        let mut stack = vec![Todo { id: self.core.root, parent: None, depth: 0, symbol: 0, pages: 0 }];
+        while let Some(todo) = stack.pop() {
+            if !self.seen.insert(todo.id) {
+                return Err(wrong(todo.id, "two pointers lead to it"));
+            }
+            path.truncate(todo.depth);
+            if todo.parent.is_some() {
+                path.push(todo.symbol);
+            }
+            let crossed = self.page_of(&todo)?;
+            self.census.page_depth = self.census.page_depth.max(crossed);
+            let node = node(pages, todo.id)?;
+            self.shape(&todo, &node, &path)?;
+            push_prefix(&mut path, todo.id, &node, self.core.symbols.count(KEY_MOST))?;
+            let children: Vec<(u8, RecordId)> = node.children.iter().collect();
+            if todo.parent.is_some() && node.value.is_none() && children.is_empty() {
+                return Err(wrong(todo.id, "it has neither a value nor a child"));
+            }
+            if let Some(chain) = self.value(&todo, &node, &path)? {
+                self.overflow(&todo, &chain.pages(pages)?)?;
+            }
+            let of = |(symbol, id)| Todo {
+                id,
+                parent: Some(todo.id),
+                depth: path.depth(),
+                symbol,
+                pages: crossed,
+            };
+            stack.extend(children.into_iter().rev().map(of));
+        }
+        Ok(())
+    }
+
+    /// Invariant 1 of `placement.rs`; how many pages lead to the node.
+    fn page_of(&mut self, todo: &Todo) -> Walked<usize> {
+        let (page, parent) = (todo.id.page, todo.parent);
+        if parent.is_some_and(|parent| parent.page == page) {
+            self.pages.entry(page).and_modify(|page| page.1 += 1);
+            return Ok(todo.pages);
+        }
+        let (owner, count) = self.pages.entry(page).or_insert((parent, 0));
+        *count += 1;
+        match *owner == parent {
+            true => Ok(todo.pages + 1),
+            false => Err(wrong(todo.id, format!("its parent is {parent:?}, and its page's owner {owner:?}"))),
+        }
+    }
+
+    /// Prefix and children by themselves.
+    fn shape(&mut self, todo: &Todo, node: &Node<'_>, path: &Path) -> Walked<()> {
+        let fail = |what: &str| Err(wrong(todo.id, what));
+        let symbols = self.core.symbols;
+        let range = path.depth()..path.depth() + node.symbols;
+        if node.prefix.len() > PREFIX_MOST {
+            return fail("its prefix is too long");
+        }
+        if symbols.cut(node.prefix, range.start, range) != node.prefix {
+            return fail("its prefix has bits that are no symbol's");
+        }
+        let children: Vec<u8> = node.children.iter().map(|child| child.0).collect();
+        if !children.is_sorted_by(|a, b| a < b) {
+            return fail("its children are not in order");
+        }
+        if children.last().is_some_and(|last| usize::from(*last) >= symbols.range()) {
+            return fail("it has a child of a symbol that there is not");
+        }
+        self.census.nodes += 1;
+        Ok(())
+    }
+
+    fn value(&mut self, todo: &Todo, node: &Node<'_>, path: &Path) -> Walked<Option<super::overflow::Chain>> {
+        let Some(value) = node.value else { return Ok(None) };
+        if path.key().is_none() {
+            return Err(wrong(todo.id, "it has a value, and no key ends there"));
+        }
+        self.census.keys += 1;
+        match value.stored {
+            Stored::Inline(_) => Ok(None),
+            Stored::Overflow(chain) => Ok(Some(chain)),
+        }
+    }
+
+    fn overflow(&mut self, todo: &Todo, chain: &[PageId]) -> Walked<()> {
+        match chain.iter().find(|page| !self.overflow.insert(**page)) {
+            Some(page) => {
+                Err(wrong(todo.id, format!("its value has page {}, which another one has", page.0)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn pages(&mut self, pages: &mut impl Pages) -> Walked<()> {
+        for (&page, &(_, seen)) in &self.pages {
+            let records = records(pages, page)?;
+            records.check().map_err(|what| Stop::Wrong(page, what))?;
+            if records.len() != seen {
+                let count = records.len();
+                let what = format!("it has {count} records, and pointers lead to {seen}");
+                return Err(Stop::Wrong(page, what));
+            }
+            self.census.node_bytes += records.used();
+        }
+        self.census.pages = self.pages.len();
+        self.census.overflow_pages = self.overflow.len();
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! The algorithms that all tries share: from a path to a value.
+
+use super::node::{Content, INVALID, Layout, Node, Stored, Versioned};
+use super::symbols::Symbols;
+use crate::buffer::{Stop, Writer};
+use crate::page::{Kind, PageId};
+use crate::record::{Pages, RecordId, Walked, change, record};
+use crate::{DiskError, Result};
+
+/// A trie of paths: how they are cut, how nodes keep their children, and where it begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Core {
+    pub(super) symbols: Symbols,
+    pub(super) layout: Layout,
+    pub(super) root: RecordId,
+}
+
+/// A node on the way, and how many symbols lead to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Visit {
+    pub(super) id: RecordId,
+    pub(super) depth: usize,
+}
+
+/// Where a key leads from a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It ends here.
+    Here,
+    /// It has so many symbols of the prefix, and goes another way then.
+    Inside(usize),
+    /// It goes on to a child that is not there.
+    NoChild,
+    Child(Visit),
+}
+
+/// A value, and its version.
+pub(crate) type Value = (u64, Vec<u8>);
+
+/// The node of a record.
+pub(super) fn node(pages: &mut impl Pages, id: RecordId) -> Walked<Node<'_>> {
+    Node::of(record(pages, id)?).map_err(|what| wrong(id, what))
+}
+
+/// What is wrong with a record.
+pub(super) fn wrong(id: RecordId, what: impl AsRef<str>) -> Stop {
+    Stop::Wrong(id.page, format!("slot {}: {}", id.slot, what.as_ref()))
+}
+
+/// Reads a node's value, with its version, which may be [`INVALID`].
+pub(super) fn read_value(pages: &mut impl Pages, id: RecordId) -> Walked<Option<Value>> {
+    let Some(Versioned { version, stored }) = node(pages, id)?.value else { return Ok(None) };
+    let value = match stored {
+        Stored::Inline(bytes) => bytes.to_vec(),
+        Stored::Overflow(chain) => chain.read(pages)?,
+    };
+    Ok(Some((version, value)))
+}
+
+/// The value of a key, unless the last write to it was interrupted.
+pub(super) fn valid(value: Value, key: &[u8]) -> Walked<Value> {
+    if value.0 == INVALID { Err(DiskError::interrupted(key).into()) } else { Ok(value) }
+}
+
+impl Core {
+    /// A new trie, without keys.
+    pub(super) fn create(writer: &mut Writer<'_>, symbols: Symbols, layout: Layout) -> Result<Self> {
+        let page = writer.make(Kind::Records)?;
+        let slot = insert(writer, page, &Content::default().encode(layout))?;
+        Ok(Self { symbols, layout, root: RecordId { page, slot } })
+    }
+
+    /// Where a key leads from a node.
+    pub(super) fn step(&self, node: &Node<'_>, key: &[u8], depth: usize) -> Step {
+        let common = self.symbols.common(key, depth, node.prefix, node.symbols);
+        if common < node.symbols {
+            return Step::Inside(common);
+        }
+        let depth = depth + common;
+        if depth == self.symbols.count(key.len()) {
+            return Step::Here;
+        }
+        let child = node.children.get(self.symbols.at(key, depth));
+        child.map_or(Step::NoChild, |id| Step::Child(Visit { id, depth: depth + 1 }))
+    }
+
+    /// The value of a key, with its version, which may be [`INVALID`].
+    pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
+        let mut at = Visit { id: self.root, depth: 0 };
+        loop {
+            match self.step(&node(pages, at.id)?, key, at.depth) {
+                Step::Child(child) => at = child,
+                Step::Here => return read_value(pages, at.id),
+                Step::Inside(_) | Step::NoChild => return Ok(None),
+            }
+        }
+    }
+
+    /// The nodes along a key, and where the last one leads.
+    pub(super) fn find(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<(Vec<Visit>, Step)> {
+        let mut trail = Vec::new();
+        let mut at = Visit { id: self.root, depth: 0 };
+        loop {
+            trail.push(at);
+            match self.step(&node(pages, at.id)?, key, at.depth) {
+                Step::Child(child) => at = child,
+                end => return Ok((trail, end)),
+            }
+        }
+    }
+}
+
+/// Adds a record to a page that has room for it.
+pub(super) fn insert(writer: &mut Writer<'_>, page: PageId, record: &[u8]) -> Result<u16> {
+    let no_room = || format!("there is no room for {} bytes, and there was to be", record.len());
+    change(writer, page, |records| records.insert(record)?.ok_or_else(no_room))
+}
+
+/// Gives a record other bytes, for which there is room.
+pub(super) fn replace(writer: &mut Writer<'_>, id: RecordId, bytes: &[u8]) -> Result<()> {
+    let no_room =
+        || format!("there is no room for {} bytes in slot {}, and there was to be", bytes.len(), id.slot);
+    change(writer, id.page, |records| match records.replace(id.slot, bytes)? {
+        true => Ok(()),
+        false => Err(no_room()),
+    })
+}

@@ -1,0 +1,101 @@
+//! Cursors: keys in their order, one after the other, both ways.
+//!
+//! A cursor reads ahead, some keys at a walk. What is written meanwhile it may see or not; a key that stays, it sees once.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+
+use super::walk::{Direction, Entry};
+use super::{Result, Trie};
+use crate::buffer::Buffer;
+
+/// Keys of a walk: of the first one after a seek, and of further ones.
+const FIRST: usize = 8;
+const FURTHER: usize = 100;
+
+/// Where a cursor is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Position {
+    /// Before the first key.
+    Start,
+    Key(Vec<u8>),
+    /// After the last key.
+    End,
+}
+
+/// A place in the order of a trie's keys.
+#[derive(Debug)]
+pub(crate) struct Cursor<'b> {
+    buffer: &'b Buffer,
+    trie: Trie,
+    at: Position,
+    /// What was read ahead, and which way.
+    ahead: VecDeque<Entry>,
+    direction: Direction,
+}
+
+impl<'b> Cursor<'b> {
+    /// A cursor before the first key.
+    pub(super) fn new(buffer: &'b Buffer, trie: Trie) -> Self {
+        Self { buffer, trie, at: Position::Start, ahead: VecDeque::new(), direction: Direction::Forward }
+    }
+
+    /// Goes to the first key that is not less than this one, and gives it.
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<Option<Entry>> {
+        self.read(Bound::Included(key), Direction::Forward, FIRST)?;
+        Ok(self.step())
+    }
+
+    /// Goes to the last key that is not greater than this one, and gives it.
+    pub(crate) fn seek_back(&mut self, key: &[u8]) -> Result<Option<Entry>> {
+        self.read(Bound::Included(key), Direction::Backward, FIRST)?;
+        Ok(self.step())
+    }
+
+    /// Goes to the next key, and gives it; past the last one if there is none.
+    pub(crate) fn next(&mut self) -> Result<Option<Entry>> {
+        self.go(Direction::Forward)
+    }
+
+    /// Goes to the key before, and gives it; before the first one if there is none.
+    pub(crate) fn prev(&mut self) -> Result<Option<Entry>> {
+        self.go(Direction::Backward)
+    }
+
+    fn go(&mut self, direction: Direction) -> Result<Option<Entry>> {
+        if direction != self.direction || self.ahead.is_empty() {
+            let at = std::mem::replace(&mut self.at, Position::Start);
+            let read = match (&at, direction) {
+                (Position::Start, Direction::Backward) | (Position::End, Direction::Forward) => {
+                    self.ahead.clear();
+                    self.direction = direction;
+                    Ok(())
+                }
+                (Position::Key(key), _) => self.read(Bound::Excluded(key), direction, FURTHER),
+                (Position::Start | Position::End, _) => self.read(Bound::Unbounded, direction, FURTHER),
+            };
+            self.at = at;
+            read?;
+        }
+        Ok(self.step())
+    }
+
+    fn read(&mut self, from: Bound<&[u8]>, direction: Direction, limit: usize) -> Result<()> {
+        self.ahead.clear();
+        self.direction = direction;
+        let trie = self.trie;
+        self.ahead = self.buffer.read_with(|view| trie.collect(&mut &*view, from, direction, limit))?.into();
+        Ok(())
+    }
+
+    /// Takes one step in what was read ahead.
+    fn step(&mut self) -> Option<Entry> {
+        let entry = self.ahead.pop_front();
+        self.at = match (&entry, self.direction) {
+            (Some(entry), _) => Position::Key(entry.key.clone()),
+            (None, Direction::Forward) => Position::End,
+            (None, Direction::Backward) => Position::Start,
+        };
+        entry
+    }
+}

@@ -1,0 +1,148 @@
+//! The hash trie: a classical trie of hashes, whose leaves have the keys.
+//!
+//! ```text
+//!   key ─► hash, 16 bytes = path          value of the path   │ length of the key 4 │ key │ value of the key │
+//!   another key of that hash              path 0000 0001      the same; then path 0000 0002, ...
+//! ```
+//!
+//! # Invariants
+//! 1. Keys of one hash form a chain: the first has the hash as its path, and the others have a number after it, without gaps. So a lookup goes along the chain
+//!    until it finds its key or nothing.
+//! 2. A key is found by its bytes; that hashes are equal says nothing.
+//!
+//! The hash is SipHash-1-3 with 128 bits and a key of the trie's own, so that nobody can choose keys whose hashes are equal. Such keys are as good as never there
+//! otherwise; that a chain is looked up from the root for each member costs nothing then.
+//!
+//! Source: section 3.3. The paper leaves collisions out.
+
+use std::hash::Hasher;
+
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+use super::core::{Core, Value, read_value, wrong};
+use super::walk::{Direction, Walk};
+use crate::buffer::Writer;
+use crate::page::u32_at;
+use crate::record::{Pages, Walked};
+
+/// Bytes of a hash.
+const HASH: usize = 16;
+const LENGTH: usize = 4;
+
+/// How keys are hashed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hashing {
+    pub(super) key: [u8; 16],
+    /// Bits of a hash that count: tests force equal hashes.
+    #[cfg(test)]
+    pub(super) mask: u128,
+}
+
+/// The path of a key that has so many before it in its chain.
+struct ChainPath {
+    bytes: [u8; HASH + 4],
+    len: usize,
+}
+
+impl ChainPath {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl Hashing {
+    pub(super) fn new(key: [u8; 16]) -> Self {
+        Self {
+            key,
+            #[cfg(test)]
+            mask: u128::MAX,
+        }
+    }
+
+    fn hash(&self, key: &[u8]) -> [u8; HASH] {
+        let mut hasher = SipHasher13::new_with_key(&self.key);
+        hasher.write(key);
+        let hash = hasher.finish128().as_u128();
+        #[cfg(test)]
+        let hash = hash & self.mask;
+        hash.to_be_bytes()
+    }
+
+    fn path(&self, key: &[u8], nth: u32) -> ChainPath {
+        let mut bytes = [0; HASH + 4];
+        bytes[..HASH].copy_from_slice(&self.hash(key));
+        bytes[HASH..].copy_from_slice(&nth.to_be_bytes());
+        ChainPath { bytes, len: if nth == 0 { HASH } else { HASH + 4 } }
+    }
+
+    /// Where in its chain a key is, and its value; where it would be, if it is not there.
+    fn find(&self, core: &Core, pages: &mut impl Pages, key: &[u8]) -> Walked<(u32, Option<Value>)> {
+        let mut nth = 0;
+        loop {
+            let Some((version, mut value)) = core.get(pages, self.path(key, nth).bytes())? else {
+                return Ok((nth, None));
+            };
+            if key_of(&value) == Some(key) {
+                value.drain(..LENGTH + key.len());
+                return Ok((nth, Some((version, value))));
+            }
+            nth += 1;
+        }
+    }
+
+    pub(super) fn get(&self, core: &Core, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
+        Ok(self.find(core, pages, key)?.1)
+    }
+
+    pub(super) fn set(
+        &self,
+        core: &Core,
+        writer: &mut Writer<'_>,
+        key: &[u8],
+        version: u64,
+        value: &[u8],
+    ) -> Walked<bool> {
+        let (nth, _) = self.find(core, writer, key)?;
+        let mut entry = Vec::with_capacity(LENGTH + key.len() + value.len());
+        entry.extend((key.len() as u32).to_le_bytes());
+        entry.extend(key);
+        entry.extend(value);
+        core.set(writer, self.path(key, nth).bytes(), version, &entry)
+    }
+
+    /// Removes a key; the last one of its chain takes its place (invariant 1).
+    pub(super) fn remove(&self, core: &Core, writer: &mut Writer<'_>, key: &[u8]) -> Walked<bool> {
+        let (nth, Some(_)) = self.find(core, writer, key)? else { return Ok(false) };
+        let mut last = (nth, None);
+        while let Some(next) = core.get(writer, self.path(key, last.0 + 1).bytes())? {
+            last = (last.0 + 1, Some(next));
+        }
+        if let (_, Some((version, entry))) = &last {
+            core.set(writer, self.path(key, nth).bytes(), *version, entry)?;
+        }
+        core.remove(writer, self.path(key, last.0).bytes())
+    }
+
+    /// Whether each key is where its hash says.
+    pub(super) fn check(&self, core: &Core, pages: &mut impl Pages) -> Walked<()> {
+        let mut walk = Walk::begin(core, pages, std::ops::Bound::Unbounded, Direction::Forward)?;
+        let mut before = 0;
+        while let Some(id) = walk.next(pages)? {
+            let Some((_, entry)) = read_value(pages, id)? else { continue };
+            let Some(key) = key_of(&entry) else { return Err(wrong(id, "its value has no key")) };
+            let path = walk.path().key();
+            let nth = if path.is_some_and(|path| path.len() == HASH) { 0 } else { before + 1 };
+            if path != Some(self.path(key, nth).bytes()) {
+                return Err(wrong(id, "its key has another hash, or its chain has a gap"));
+            }
+            before = nth;
+        }
+        Ok(())
+    }
+}
+
+/// The key of an entry; none if it is no entry.
+fn key_of(entry: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = entry.split_at_checked(LENGTH)?;
+    rest.get(..u32_at(length, 0) as usize)
+}

@@ -1,0 +1,119 @@
+//! Removing a value: nodes that nothing needs any more go, and pages that are left with little.
+//!
+//! ```text
+//!   no value, no child       the node goes, and its parent has a child less; then the same there
+//!   no value, one child      "he" ─l─► "lo"  ─►  "hello": the child's content comes to the node, which keeps its name
+//! ```
+//!
+//! A node that has one child and no value stays if both do not fit one prefix, or the child lies in another page and the node's has no room for it: it is no
+//! fault, and takes some bytes. A removal needs no new page. The trie's root stays whatever it has.
+
+use super::core::{Core, Step, Visit, node, replace, wrong};
+use super::node::{Content, Node, PREFIX_MOST, Stored};
+use super::placement::{owner, room};
+use super::symbols::Path;
+use crate::buffer::Writer;
+use crate::page::PageId;
+use crate::record::{Pages, RecordId, Walked, change, record};
+
+/// Pages that have less than before, each with its owner.
+type Touched = Vec<(PageId, Option<RecordId>)>;
+
+impl Core {
+    /// Removes the value of a key; false if it has none.
+    pub(super) fn remove(&self, writer: &mut Writer<'_>, key: &[u8]) -> Walked<bool> {
+        let (trail, Step::Here) = self.find(writer, key)? else { return Ok(false) };
+        let id = trail[trail.len() - 1].id;
+        let record = record(writer, id)?.to_vec();
+        let mut content = Content::of(Node::of(&record).map_err(|what| wrong(id, what))?);
+        let Some(value) = content.value.take() else { return Ok(false) };
+        if let Stored::Overflow(chain) = value.stored {
+            chain.free(writer)?;
+        }
+        let mut touched = self.shrink(writer, trail, content)?;
+        touched.dedup_by_key(|page| page.0);
+        for (page, owner) in touched {
+            self.tidy(writer, page, owner)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes what is left of a trail's last node; takes it away, and what it alone needed above it, if that is nothing. Deeper pages come first in what it gives.
+    fn shrink(
+        &self,
+        writer: &mut Writer<'_>,
+        mut trail: Vec<Visit>,
+        content: Content<'_>,
+    ) -> Walked<Touched> {
+        let mut touched = Touched::new();
+        let mut record = content.encode(self.layout);
+        while let Some(at) = trail.last().copied() {
+            let content = Content::of(Node::of(&record).map_err(|what| wrong(at.id, what))?);
+            let is_needed = at.id == self.root || content.value.is_some() || !content.children.is_empty();
+            touched.push((at.id.page, owner(&trail)));
+            if is_needed {
+                let merged = self.merge_child(writer, at, &content)?;
+                touched.splice(..0, merged);
+                break;
+            }
+            change(writer, at.id.page, |records| records.remove(at.id.slot))?;
+            trail.pop();
+            let Some(parent) = trail.last() else { break };
+            record = self.without_child(writer, parent.id, at.id)?;
+        }
+        Ok(touched)
+    }
+
+    /// What a node is without one of its children.
+    fn without_child(&self, pages: &mut impl Pages, id: RecordId, child: RecordId) -> Walked<Vec<u8>> {
+        let mut content = Content::of(node(pages, id)?);
+        content.children.retain(|other| other.1 != child);
+        Ok(content.encode(self.layout))
+    }
+
+    /// Writes a node, together with its child if it has one and no value; gives the child's page if that is another one.
+    fn merge_child(
+        &self,
+        writer: &mut Writer<'_>,
+        at: Visit,
+        content: &Content<'_>,
+    ) -> Walked<Option<(PageId, Option<RecordId>)>> {
+        let alone = match content.children[..] {
+            [(symbol, child)] if content.value.is_none() && at.id != self.root => Some((symbol, child)),
+            _ => None,
+        };
+        // What is left is not longer than it was.
+        replace(writer, at.id, &content.encode(self.layout))?;
+        let Some((symbol, child)) = alone else { return Ok(None) };
+        let Some(both) = self.joined(writer, at, content, symbol, child)? else { return Ok(None) };
+        let is_here = child.page == at.id.page;
+        let growth = both.len().saturating_sub(record(writer, at.id)?.len());
+        if !is_here && growth > room(writer, at.id.page)? {
+            return Ok(None);
+        }
+        change(writer, child.page, |records| records.remove(child.slot))?;
+        replace(writer, at.id, &both)?;
+        Ok((!is_here).then_some((child.page, Some(at.id))))
+    }
+
+    /// The record of a node and its only child together; none if that cannot be one.
+    fn joined(
+        &self,
+        pages: &mut impl Pages,
+        at: Visit,
+        content: &Content<'_>,
+        symbol: u8,
+        child: RecordId,
+    ) -> Walked<Option<Vec<u8>>> {
+        let below = node(pages, child)?;
+        let mut path = Path::new(self.symbols, at.depth);
+        path.push_all(&content.prefix, content.symbols).map_err(|what| wrong(at.id, what))?;
+        path.push(symbol);
+        path.push_all(below.prefix, below.symbols).map_err(|what| wrong(child, what))?;
+        if path.bytes().len() > PREFIX_MOST {
+            return Ok(None);
+        }
+        let (symbols, prefix) = (path.depth() - at.depth, path.bytes().to_vec());
+        Ok(Some(Content { symbols, prefix, ..Content::of(below) }.encode(self.layout)))
+    }
+}

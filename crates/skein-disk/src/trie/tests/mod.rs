@@ -1,0 +1,114 @@
+//! Tries against a model, with a cache so small that every step evicts, and one by one.
+
+mod damage;
+mod model;
+mod scale;
+mod single;
+
+use std::ops::Bound;
+use std::path::Path;
+
+use skein_log::storage::Storage;
+use skein_log::storage::sim::SimStorage;
+
+use super::core::Value;
+use super::{Census, Direction, Entry, Shape, Trie};
+use crate::buffer::{Buffer, CacheOptions, Moment};
+use crate::catalog::Catalog;
+use crate::{Policy, Result};
+
+const SHAPES: [Shape; 9] = [
+    Shape::Linked,
+    Shape::Classical { n: 4 },
+    Shape::Classical { n: 8 },
+    Shape::Classical { n: 16 },
+    Shape::Classical { n: 32 },
+    Shape::Classical { n: 64 },
+    Shape::Classical { n: 128 },
+    Shape::Classical { n: 256 },
+    Shape::Hash { n: 16 },
+];
+
+/// A file with one trie.
+struct Store {
+    storage: SimStorage,
+    cache: usize,
+    buffer: Buffer,
+    catalog: Catalog,
+    trie: Trie,
+    /// Bits of a hash that count.
+    mask: u128,
+}
+
+fn open(storage: &SimStorage, pages: usize) -> Buffer {
+    storage.create_dir_all(Path::new("/db")).unwrap();
+    let policy = if pages.is_multiple_of(2) { Policy::Lru } else { Policy::S3Fifo };
+    Buffer::open(storage, Path::new("/db/tries"), [7; 16], CacheOptions { pages, policy }).unwrap()
+}
+
+impl Store {
+    fn new(shape: Shape, cache: usize, mask: u128) -> Self {
+        let storage = SimStorage::new();
+        let buffer = open(&storage, cache);
+        let mut writer = buffer.write();
+        let catalog = Catalog::create(&mut writer).unwrap();
+        let trie = catalog.open(&mut writer, "it", shape, [9; 16]).unwrap();
+        writer.publish().unwrap();
+        let mut store = Self { storage, cache, buffer, catalog, trie, mask };
+        store.set_mask();
+        store.checkpoint(0);
+        store
+    }
+
+    fn set_mask(&mut self) {
+        if let Some(hashing) = &mut self.trie.hashing {
+            hashing.mask = self.mask;
+        }
+    }
+
+    fn checkpoint(&self, sequence: u64) {
+        let catalog = self.catalog.first();
+        self.buffer.checkpoint(|| Moment { sequence, epoch: 0, catalog }).unwrap();
+    }
+
+    /// Cuts the power, and opens the file again.
+    fn crash(&mut self, seed: u64) {
+        self.storage.reboot(seed);
+        self.buffer = open(&self.storage, self.cache);
+        self.catalog = Catalog::at(self.buffer.header().catalog());
+        let tries = self.buffer.read_with(|mut view| self.catalog.list(&mut view)).unwrap();
+        assert_eq!(tries.len(), 1);
+        assert_eq!((&tries[0].name[..], tries[0].trie.shape()), ("it", self.trie.shape()));
+        self.trie = tries[0].trie;
+        self.set_mask();
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Value>> {
+        self.buffer.read_with(|mut view| self.trie.get(&mut view, key))
+    }
+
+    fn set(&self, key: &[u8], version: u64, value: &[u8]) -> Result<bool> {
+        let mut writer = self.buffer.write();
+        let is_new = self.trie.set(&mut writer, key, version, value)?;
+        writer.publish()?;
+        Ok(is_new)
+    }
+
+    fn remove(&self, key: &[u8]) -> Result<bool> {
+        let mut writer = self.buffer.write();
+        let was_there = self.trie.remove(&mut writer, key)?;
+        writer.publish()?;
+        Ok(was_there)
+    }
+
+    fn collect(&self, from: Bound<&[u8]>, direction: Direction, limit: usize) -> Result<Vec<Entry>> {
+        self.buffer.read_with(|mut view| self.trie.collect(&mut view, from, direction, limit))
+    }
+
+    /// All that the trie has; and that no page is in use besides.
+    fn check(&self) -> Census {
+        let census = self.buffer.read_with(|mut view| self.trie.check(&mut view)).unwrap();
+        assert_eq!(self.buffer.ids_in_use(), 1 + census.pages + census.overflow_pages, "{census:?}");
+        census
+    }
+}

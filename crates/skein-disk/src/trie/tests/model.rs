@@ -1,0 +1,158 @@
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use proptest::prelude::*;
+
+use super::{Direction, Entry, SHAPES, Shape, Store};
+use crate::trie::Cursor;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Set(Vec<u8>, usize),
+    Remove(Vec<u8>),
+    RemoveNth(usize),
+    Get(Vec<u8>),
+    Scan(Option<Vec<u8>>, bool, bool, usize),
+    Cursor(Vec<u8>, Vec<bool>),
+    Checkpoint,
+    Crash(u64),
+}
+
+fn keys() -> impl Strategy<Value = Vec<u8>> {
+    let byte = || prop_oneof![Just(0_u8), Just(1), Just(b'a'), Just(255), any::<u8>()];
+    prop_oneof![
+        4 => prop::collection::vec(prop_oneof![Just(0_u8), Just(1), Just(b'a')], 0..6),
+        4 => prop::collection::vec(byte(), 0..5),
+        1 => (byte(), 0_usize..700, byte()).prop_map(|(from, len, end)| {
+            let mut key = vec![b'x', from];
+            key.resize(len + 2, b'y');
+            key.push(end);
+            key
+        }),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let len = || prop_oneof![6 => 0_usize..30, 2 => 900_usize..1_100, 1 => 0_usize..20_000];
+    let step = prop_oneof![
+        16 => (keys(), len()).prop_map(|(key, len)| Step::Set(key, len)),
+        2 => keys().prop_map(Step::Remove),
+        6 => any::<usize>().prop_map(Step::RemoveNth),
+        3 => keys().prop_map(Step::Get),
+        3 => (prop::option::of(keys()), any::<bool>(), any::<bool>(), 0_usize..30)
+            .prop_map(|(from, incl, back, limit)| Step::Scan(from, incl, back, limit)),
+        1 => (keys(), prop::collection::vec(any::<bool>(), 0..20)).prop_map(|(key, ways)| Step::Cursor(key, ways)),
+        1 => Just(Step::Checkpoint),
+        1 => any::<u64>().prop_map(Step::Crash),
+    ];
+    prop::collection::vec(step, 1..250)
+}
+
+type Model = BTreeMap<Vec<u8>, (u64, Vec<u8>)>;
+
+fn entry((key, (version, value)): (&Vec<u8>, &(u64, Vec<u8>))) -> Entry {
+    Entry { key: key.clone(), version: *version, value: value.clone() }
+}
+
+fn expected(model: &Model, from: Bound<&[u8]>, direction: Direction, limit: usize) -> Vec<Entry> {
+    match direction {
+        Direction::Forward => {
+            model.range::<[u8], _>((from, Bound::Unbounded)).take(limit).map(entry).collect()
+        }
+        Direction::Backward => {
+            model.range::<[u8], _>((Bound::Unbounded, from)).rev().take(limit).map(entry).collect()
+        }
+    }
+}
+
+/// Steps both ways from a key; the model's position is the keys less than it.
+fn walk_cursor(cursor: &mut Cursor<'_>, model: &Model, key: &[u8], ways: &[bool]) {
+    let all: Vec<Entry> = model.iter().map(entry).collect();
+    let less = all.iter().filter(|entry| &entry.key[..] < key).count();
+    assert_eq!(cursor.seek_back(key).unwrap(), all.iter().rfind(|entry| &entry.key[..] <= key).cloned());
+    assert_eq!(cursor.seek(key).unwrap().as_ref(), all.get(less));
+    // One more than the index, so that 0 is before the first key.
+    let mut at = less + 1;
+    for forward in ways {
+        let found = if *forward { cursor.next().unwrap() } else { cursor.prev().unwrap() };
+        at = if *forward { (at + 1).min(all.len() + 1) } else { at.saturating_sub(1) };
+        assert_eq!(found.as_ref(), at.checked_sub(1).and_then(|at| all.get(at)));
+    }
+}
+
+fn run(shape: Shape, steps: Vec<Step>, cache: usize, mask: u128) {
+    let mut store = Store::new(shape, cache, mask);
+    let mut model = Model::new();
+    let (mut durable, mut version) = (model.clone(), 0);
+    for step in steps {
+        version += 1;
+        match step {
+            Step::Set(key, len) => {
+                let value = vec![version as u8; len];
+                let is_new = store.set(&key, version, &value).unwrap();
+                assert_eq!(model.insert(key, (version, value)).is_none(), is_new);
+            }
+            Step::Remove(key) => assert_eq!(store.remove(&key).unwrap(), model.remove(&key).is_some()),
+            Step::RemoveNth(at) => {
+                let Some(key) = model.keys().nth(at % model.len().max(1)).cloned() else { continue };
+                assert!(store.remove(&key).unwrap() && model.remove(&key).is_some());
+            }
+            Step::Get(key) => assert_eq!(store.get(&key).unwrap().as_ref(), model.get(&key)),
+            Step::Scan(..) | Step::Cursor(..) if matches!(shape, Shape::Hash { .. }) => {}
+            Step::Scan(from, is_included, back, limit) => {
+                let from = match &from {
+                    None => Bound::Unbounded,
+                    Some(key) if is_included => Bound::Included(&key[..]),
+                    Some(key) => Bound::Excluded(&key[..]),
+                };
+                let direction = if back { Direction::Backward } else { Direction::Forward };
+                let found = store.collect(from, direction, limit).unwrap();
+                assert_eq!(found, expected(&model, from, direction, limit));
+            }
+            Step::Cursor(key, ways) => {
+                walk_cursor(&mut store.trie.cursor(&store.buffer).unwrap(), &model, &key, &ways);
+            }
+            Step::Checkpoint => {
+                store.checkpoint(version);
+                durable = model.clone();
+            }
+            Step::Crash(seed) => {
+                store.crash(seed);
+                model = durable.clone();
+            }
+        }
+        assert_eq!(store.check().keys, model.len());
+    }
+    for (key, value) in &model {
+        assert_eq!(store.get(key).unwrap().as_ref(), Some(value));
+    }
+    for key in model.keys() {
+        assert!(store.remove(key).unwrap());
+    }
+    let census = store.check();
+    assert_eq!((census.keys, census.nodes, census.pages), (0, 1, 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_linked_trie_is_a_sorted_map(steps in steps(), cache in 16_usize..20) {
+        run(Shape::Linked, steps, cache, u128::MAX);
+    }
+
+    #[test]
+    fn a_classical_trie_is_a_sorted_map(steps in steps(), cache in 16_usize..20, shape in 1_usize..8) {
+        run(SHAPES[shape], steps, cache, u128::MAX);
+    }
+
+    #[test]
+    fn a_hash_trie_is_a_map_also_if_hashes_are_equal(
+        steps in steps(),
+        cache in 16_usize..20,
+        mask in prop_oneof![Just(u128::MAX), Just(3), Just(0), Just(1 << 127)],
+        n in prop_oneof![Just(4), Just(16), Just(128)],
+    ) {
+        run(Shape::Hash { n }, steps, cache, mask);
+    }
+}

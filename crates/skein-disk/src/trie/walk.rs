@@ -1,0 +1,198 @@
+//! Walks over keys in their order, both ways.
+//!
+//! ```text
+//!   stack    root, at 'h' ─► "e", at 'l' ─► "lo", at its value          path  "hello"
+//!   next     the first of what follows there: the value, then children; if there is none, the same one node up       (backward: the other way round)
+//! ```
+//!
+//! A walk sees one moment (`Buffer::read_with`), so it is not kept from one to the next: who goes on begins after the last key that he had.
+
+use std::ops::Bound;
+
+use super::KEY_MOST;
+use super::core::{Core, Step, Visit, node, read_value, valid, wrong};
+use super::node::Node;
+use super::symbols::Path;
+use crate::record::{Pages, RecordId, Walked};
+
+/// Which way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Forward,
+    Backward,
+}
+
+/// A key, and what it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) key: Vec<u8>,
+    pub(crate) version: u64,
+    pub(crate) value: Vec<u8>,
+}
+
+/// Where in a node a walk is: before all, at the value, at the child of a symbol, or past all.
+type Position = i16;
+const BEFORE: Position = -2;
+const VALUE: Position = -1;
+const PAST: Position = 256;
+
+#[derive(Debug)]
+struct Frame {
+    id: RecordId,
+    /// Symbols of the path with the node's prefix.
+    depth: usize,
+    at: Position,
+}
+
+#[derive(Debug)]
+pub(super) struct Walk<'c> {
+    core: &'c Core,
+    direction: Direction,
+    path: Path,
+    stack: Vec<Frame>,
+}
+
+impl<'c> Walk<'c> {
+    /// A walk that begins at, or after, a key.
+    pub(super) fn begin(
+        core: &'c Core,
+        pages: &mut impl Pages,
+        from: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Walked<Self> {
+        let mut walk = Self { core, direction, path: Path::new(core.symbols, 0), stack: Vec::new() };
+        match from {
+            Bound::Unbounded => walk.enter(pages, core.root, walk.start())?,
+            Bound::Included(key) => walk.seek(pages, key, true)?,
+            Bound::Excluded(key) => walk.seek(pages, key, false)?,
+        }
+        Ok(walk)
+    }
+
+    /// Where a walk through all of a node begins.
+    fn start(&self) -> Position {
+        match self.direction {
+            Direction::Forward => BEFORE,
+            Direction::Backward => PAST,
+        }
+    }
+
+    fn seek(&mut self, pages: &mut impl Pages, key: &[u8], is_included: bool) -> Walked<()> {
+        let symbols = self.core.symbols;
+        let mut at = Visit { id: self.core.root, depth: 0 };
+        loop {
+            let node = node(pages, at.id)?;
+            let step = self.core.step(&node, key, at.depth);
+            let end = at.depth + node.symbols;
+            match step {
+                Step::Inside(common) => {
+                    // All that the node has is after the key, or before it.
+                    let fork = at.depth + common;
+                    let is_after = fork == symbols.count(key.len())
+                        || symbols.at_in(node.prefix, at.depth, fork) > symbols.at(key, fork);
+                    let is_ahead = is_after == (self.direction == Direction::Forward);
+                    return if is_ahead { self.enter(pages, at.id, self.start()) } else { Ok(()) };
+                }
+                Step::Here => {
+                    let at_value = match self.direction {
+                        Direction::Forward => BEFORE,
+                        Direction::Backward => 0,
+                    };
+                    return self.enter(pages, at.id, if is_included { at_value } else { VALUE });
+                }
+                Step::NoChild => return self.enter(pages, at.id, symbols.at(key, end).into()),
+                Step::Child(child) => {
+                    let symbol = symbols.at(key, end);
+                    self.enter(pages, at.id, symbol.into())?;
+                    self.path.push(symbol);
+                    at = child;
+                }
+            }
+        }
+    }
+
+    /// Goes into a node, to which the path leads.
+    fn enter(&mut self, pages: &mut impl Pages, id: RecordId, at: Position) -> Walked<()> {
+        let node = node(pages, id)?;
+        push_prefix(&mut self.path, id, &node, self.core.symbols.count(KEY_MOST))?;
+        self.stack.push(Frame { id, depth: self.path.depth(), at });
+        Ok(())
+    }
+
+    /// The next node that has a value; [`path`](Self::path) is its key's.
+    pub(super) fn next(&mut self, pages: &mut impl Pages) -> Walked<Option<RecordId>> {
+        while let Some(frame) = self.stack.last_mut() {
+            let Some((at, child)) = following(&node(pages, frame.id)?, frame.at, self.direction) else {
+                self.stack.pop();
+                continue;
+            };
+            frame.at = at;
+            self.path.truncate(frame.depth);
+            match child {
+                None => return Ok(Some(frame.id)),
+                Some((symbol, child)) => {
+                    self.path.push(symbol);
+                    self.enter(pages, child, self.start())?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Adds a node's prefix to the path that leads to it. Paths have an end, so that pointers in a ring are noticed.
+pub(super) fn push_prefix(path: &mut Path, id: RecordId, node: &Node<'_>, most: usize) -> Walked<()> {
+    if path.depth() + node.symbols > most {
+        return Err(wrong(id, "paths that lead here are longer than keys can be"));
+    }
+    path.push_all(node.prefix, node.symbols).map_err(|what| wrong(id, what))
+}
+
+/// What follows a position: the value, or a child and its symbol.
+fn following(
+    node: &Node<'_>,
+    at: Position,
+    direction: Direction,
+) -> Option<(Position, Option<(u8, RecordId)>)> {
+    let mut children = node.children.iter();
+    let child = match direction {
+        Direction::Forward if at < VALUE && node.value.is_some() => None,
+        Direction::Forward => Some(children.find(|child| Position::from(child.0) > at)?),
+        Direction::Backward => children.rev().find(|child| Position::from(child.0) < at),
+    };
+    match child {
+        Some(child) => Some((child.0.into(), Some(child))),
+        None if node.value.is_some() && (direction == Direction::Forward || at > VALUE) => {
+            Some((VALUE, None))
+        }
+        None => None,
+    }
+}
+
+impl Core {
+    /// The keys from one on, in order, so many at most, with what they have.
+    pub(super) fn collect(
+        &self,
+        pages: &mut impl Pages,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        limit: usize,
+    ) -> Walked<Vec<Entry>> {
+        let mut walk = Walk::begin(self, pages, from, direction)?;
+        let mut entries = Vec::new();
+        while entries.len() < limit
+            && let Some(id) = walk.next(pages)?
+        {
+            let key = walk.path().key().ok_or_else(|| wrong(id, "it has a value, and no key ends there"))?;
+            if let Some(value) = read_value(pages, id)? {
+                let (version, value) = valid(value, key)?;
+                entries.push(Entry { key: key.to_vec(), version, value });
+            }
+        }
+        Ok(entries)
+    }
+}
