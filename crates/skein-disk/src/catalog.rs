@@ -50,7 +50,7 @@ impl Catalog {
         self.first
     }
 
-    /// All tries, in the order in which they were made as long as none was removed.
+    /// All tries, page by page.
     ///
     /// # Errors
     /// A page that is missing, or wrong.

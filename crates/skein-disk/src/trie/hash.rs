@@ -123,6 +123,17 @@ impl Hashing {
         core.remove(writer, self.path(key, last.0).bytes())
     }
 
+    /// The nodes that lead to a key that has no other before it in its chain.
+    #[cfg(test)]
+    pub(super) fn trail_of(
+        &self,
+        core: &Core,
+        pages: &mut impl Pages,
+        key: &[u8],
+    ) -> Walked<(Vec<super::core::Visit>, super::core::Step)> {
+        core.find(pages, self.path(key, 0).bytes())
+    }
+
     /// Whether each key is where its hash says.
     pub(super) fn check(&self, core: &Core, pages: &mut impl Pages) -> Walked<()> {
         let mut walk = Walk::begin(core, pages, std::ops::Bound::Unbounded, Direction::Forward)?;

@@ -5,7 +5,7 @@
 //! ```
 
 use crate::Result;
-use crate::buffer::Writer;
+use crate::buffer::{Stop, Writer};
 use crate::page::{Kind, PageId, u32_at};
 use crate::record::{BODY, Pages, Walked, body};
 
@@ -41,10 +41,18 @@ impl Chain {
         Ok(Self { first: next, len: value.len() as u32 })
     }
 
-    /// Its pages, each with the piece that it has.
+    /// Its pages, each with the piece that it has. Pages in a ring are noticed (Brent: the page at each power of two is remembered).
     fn visit(self, pages: &mut impl Pages, mut visit: impl FnMut(PageId, &[u8])) -> Walked<()> {
         let (mut id, mut rest) = (self.first, self.len as usize);
+        let (mut remembered, mut count) = (NO_PAGE, 0_usize);
         while rest > 0 {
+            if id == remembered {
+                return Err(Stop::Wrong(id, "the pages of a value lead back to it".to_owned()));
+            }
+            count += 1;
+            if count.is_power_of_two() {
+                remembered = id;
+            }
             let body = body(pages, id, Kind::Overflow)?;
             let piece = rest.min(PIECE);
             visit(id, &body[NEXT..NEXT + piece]);

@@ -1,1 +1,102 @@
+use std::ops::Bound;
 
+use proptest::prelude::*;
+
+use super::{Direction, SHAPES, Store};
+use crate::buffer::Stop;
+use crate::page::PageId;
+
+fn keys() -> impl Iterator<Item = Vec<u8>> {
+    (0..200_u32).map(|at| format!("key/{}/{}", at % 7, at * 37 % 200).into_bytes())
+}
+
+/// Does all that there is with a trie; what it gives does not matter, only that it gives something.
+fn use_all(store: &Store) {
+    for key in keys().step_by(13) {
+        let _ = store.get(&key);
+        let mut writer = store.buffer.write();
+        let _ = store.trie.set(&mut writer, &key, 2, &[1; 200]);
+        drop(writer);
+        let _ = store.trie.remove(&mut store.buffer.write(), &key);
+    }
+    for direction in [Direction::Forward, Direction::Backward] {
+        let _ = store.collect(Bound::Unbounded, direction, 1_000);
+        let _ = store.collect(Bound::Excluded(b"key/3"), direction, 10);
+    }
+    let _ = store.buffer.read_with(|mut view| store.trie.check(&mut view));
+    let _ = store.buffer.read_with(|mut view| store.catalog.list(&mut view));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Pages whose checksum is right and whose bytes are not: only a fault of this program makes such, and it must not become a worse one.
+    #[test]
+    fn pages_of_any_bytes_give_errors_and_no_panic(
+        shape in 0_usize..9,
+        damages in prop::collection::vec((any::<u32>(), 0_usize..4_080, any::<u8>()), 1..12),
+        in_directory in any::<bool>(),
+    ) {
+        let store = Store::new(SHAPES[shape], 64, u128::MAX);
+        for (key, at) in keys().zip(0..) {
+            store.set(&key, 1, &vec![7; if at % 20 == 0 { 2_000 } else { 10 }]).unwrap();
+        }
+        let pages = store.buffer.ids_in_use() as u32;
+        let mut writer = store.buffer.write();
+        for (page, at, byte) in damages {
+            let at = if in_directory { at % 100 } else { at };
+            writer.page_mut(PageId(page % pages)).unwrap().body_mut()[at] ^= byte;
+        }
+        writer.publish().unwrap();
+        use_all(&store);
+    }
+}
+
+#[test]
+fn a_record_that_nothing_leads_to_and_one_with_two_pointers_are_found() {
+    for shape in [SHAPES[0], SHAPES[3]] {
+        let store = Store::new(shape, 64, u128::MAX);
+        for key in keys() {
+            store.set(&key, 1, b"value").unwrap();
+        }
+        let root = store.trie.root();
+        let damage = |change: &dyn Fn(&mut crate::record::RecordsMut<'_>) -> Result<(), String>| {
+            let mut writer = store.buffer.write();
+            crate::record::change(&mut writer, root.page, change).unwrap();
+            store.trie.check(&mut writer).unwrap_err()
+        };
+        let Stop::Wrong(page, what) = damage(&|records| records.insert(b"lost").map(|_| ())) else {
+            panic!()
+        };
+        assert!(page == root.page && what.contains("pointers lead to"), "{what}");
+        let found = damage(&|records| {
+            let children = crate::trie::node::Node::of(records.read().get(root.slot)?)?.children;
+            let (_, child) = children.iter().next().ok_or("the root has no child")?;
+            let below = crate::trie::node::Node::of(records.read().get(child.slot)?)?.children;
+            let (_, twice) = below.iter().next().ok_or("its child has no child")?;
+            let record = records.get_mut(child.slot)?;
+            crate::trie::node::rename_children(record, |old| (old != twice).then_some(twice))
+        });
+        let Stop::Wrong(_, what) = found else { panic!() };
+        assert!(what.contains("two pointers lead to it"), "{what}");
+    }
+}
+
+#[test]
+fn pages_of_a_value_that_form_a_ring_are_found() {
+    let store = Store::new(SHAPES[0], 64, u128::MAX);
+    store.set(b"key", 1, &[5; 20_000]).unwrap();
+    let pages: Vec<PageId> = (0..store.buffer.ids_in_use() as u32).map(PageId).collect();
+    let mut writer = store.buffer.write();
+    let chain: Vec<PageId> = pages
+        .into_iter()
+        .filter(|id| writer.page(*id).unwrap().kind() == Some(crate::page::Kind::Overflow))
+        .collect();
+    assert_eq!(chain.len(), 5);
+    // Each leads to the first one that was made, which is the last of the value.
+    for id in &chain {
+        writer.page_mut(*id).unwrap().body_mut()[..4].copy_from_slice(&chain[0].0.to_le_bytes());
+    }
+    let Stop::Wrong(_, what) = store.trie.get(&mut writer, b"key").unwrap_err() else { panic!() };
+    assert_eq!(what, "the pages of a value lead back to it");
+}

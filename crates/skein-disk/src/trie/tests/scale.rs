@@ -1,1 +1,161 @@
+use std::ops::Bound;
+use std::time::Instant;
 
+use skein_sync::atomic::{AtomicBool, Ordering};
+
+use super::{Direction, Shape, Store};
+
+/// Keys as programs have them, in no order: counters of articles, and paths of files.
+fn real_keys(count: u64) -> impl Iterator<Item = Vec<u8>> {
+    (0..count).map(move |at| {
+        let id = at * 7_919 % count;
+        let key = match id % 2 {
+            0 => format!("n_view_{id}"),
+            _ => format!("/srv/www/{}/articles/{}/{id}.html", id % 50, id / 1_000),
+        };
+        key.into_bytes()
+    })
+}
+
+#[test]
+fn a_hundred_thousand_real_keys_take_few_bytes_and_few_pages_each() {
+    const KEYS: u64 = 100_000;
+    for (shape, bytes_most, depth_most) in
+        [(Shape::Linked, 100, 5), (Shape::Classical { n: 16 }, 250, 9), (Shape::Hash { n: 16 }, 250, 6)]
+    {
+        let store = Store::new(shape, 10_000, u128::MAX);
+        let begin = Instant::now();
+        for (key, version) in real_keys(KEYS).zip(0..) {
+            assert!(store.set(&key, version, &version.to_le_bytes()).unwrap());
+        }
+        let set = begin.elapsed();
+        let begin = Instant::now();
+        for (key, version) in real_keys(KEYS).zip(0_u64..) {
+            assert_eq!(store.get(&key).unwrap(), Some((version, version.to_le_bytes().to_vec())));
+        }
+        let got = begin.elapsed();
+        let census = store.check();
+        let bytes = (census.pages * crate::page::PAGE) as u64 / KEYS;
+        let fill = census.node_bytes * 100 / (census.pages * crate::page::PAGE);
+        println!("{shape}: set {set:?}, got {got:?}, {bytes} bytes a key, {fill} % full, {census:?}");
+        assert_eq!(census.keys as u64, KEYS);
+        assert!(bytes <= bytes_most, "{bytes} bytes a key, {census:?}");
+        assert!(census.page_depth <= depth_most, "{census:?}");
+        for key in real_keys(KEYS) {
+            assert!(store.remove(&key).unwrap());
+        }
+        assert_eq!(store.check().pages, 1);
+    }
+}
+
+/// Pages that are given up as keys go are few bytes apart: what is left takes no more than a fraction of what there was.
+#[test]
+fn what_is_left_after_most_keys_went_lies_in_few_pages() {
+    for shape in [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }] {
+        let store = Store::new(shape, 2_000, u128::MAX);
+        for (key, version) in real_keys(20_000).zip(0..) {
+            store.set(&key, version, b"value").unwrap();
+        }
+        let before = store.check();
+        for (key, at) in real_keys(20_000).zip(0..) {
+            assert!(at % 20 == 0 || store.remove(&key).unwrap());
+        }
+        let after = store.check();
+        println!("{shape}: {before:?}, then {after:?}");
+        assert_eq!(after.keys, 1_000);
+        assert!(after.pages * 5 < before.pages, "{before:?}, then {after:?}");
+    }
+}
+
+/// Says that a test's threads can stop, also if it fails.
+struct Done<'d>(&'d AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+const GROUP: u64 = 6;
+
+fn key_of_group(at: u64) -> Vec<u8> {
+    format!("key/{}/{at}", at % 3).into_bytes()
+}
+
+/// Puts a number into all keys of the group, in several pages; other keys come and go, so that nodes move.
+fn write_group(store: &Store, number: u64) -> crate::Result<()> {
+    let mut writer = store.buffer.write();
+    let other = |number: u64| format!("key/{}/other {}", number % 3, number % 40).into_bytes();
+    store.trie.set(&mut writer, &other(number), number, &[1; 300])?;
+    for number in number + 20..number + 22 {
+        store.trie.remove(&mut writer, &other(number))?;
+    }
+    for at in 0..GROUP {
+        let value = vec![number as u8; (number * 97 + at * 331) as usize % 2_000];
+        store.trie.set(&mut writer, &key_of_group(at), number, &value)?;
+    }
+    writer.publish()
+}
+
+fn read_group(store: &Store) -> u64 {
+    let values = store.buffer.read_with(|mut view| {
+        let values = (0..GROUP).map(|at| store.trie.get(&mut view, &key_of_group(at)));
+        values.collect::<Result<Option<Vec<_>>, _>>()
+    });
+    let values = values.unwrap().unwrap();
+    let number = values[0].0;
+    for (version, value) in values {
+        assert_eq!(version, number);
+        assert!(value.iter().all(|byte| *byte == number as u8));
+    }
+    number
+}
+
+/// Looks at all keys; those of the group are as new as any.
+fn scan_group(store: &Store) {
+    if matches!(store.trie.shape(), Shape::Hash { .. }) {
+        store.buffer.read_with(|mut view| store.trie.check(&mut view)).unwrap();
+        return;
+    }
+    let all = store.collect(Bound::Unbounded, Direction::Forward, usize::MAX).unwrap();
+    assert!(all.is_sorted_by(|a, b| a.key < b.key));
+    let newest = all.iter().map(|entry| entry.version).max().unwrap();
+    let of_newest = all.iter().filter(|entry| entry.version == newest).count() as u64;
+    assert_eq!(of_newest, GROUP + 1, "of write {newest}");
+}
+
+#[test]
+fn readers_see_all_of_a_write_or_nothing() {
+    for shape in [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }] {
+        let store = Store::new(shape, 32, u128::MAX);
+        let done = AtomicBool::new(false);
+        write_group(&store, 1).unwrap();
+        std::thread::scope(|scope| {
+            let _done = Done(&done);
+            scope.spawn(|| {
+                let mut last = 0;
+                while !done.load(Ordering::Relaxed) {
+                    let number = read_group(&store);
+                    assert!(number >= last);
+                    last = number;
+                }
+            });
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    scan_group(&store);
+                }
+            });
+            let mut refused = 0;
+            for number in 2..1_500 {
+                // Readers may refer to so many pages that there is no room for this write now.
+                while let Err(error) = write_group(&store, number) {
+                    assert!(matches!(error, crate::DiskError::CacheInUse { .. }), "{error}");
+                    refused += 1;
+                    assert!(refused < 100_000);
+                }
+            }
+        });
+        assert_eq!(read_group(&store), 1_499);
+        store.check();
+    }
+}

@@ -1,1 +1,179 @@
+use std::ops::Bound;
 
+use super::{Direction, SHAPES, Shape, Store};
+use crate::DiskError;
+use crate::record::change;
+use crate::trie::KEY_MOST;
+use crate::trie::core::Step;
+use crate::trie::node::{INVALID, set_version};
+
+#[test]
+fn keys_of_any_length_work() {
+    for shape in SHAPES {
+        let store = Store::new(shape, 64, u128::MAX);
+        let long = |len: usize, end: u8| {
+            let mut key = vec![b'k'; len];
+            key.push(end);
+            key
+        };
+        let keys: Vec<Vec<u8>> = [0, 1, 511, 512, 513, 1_024, 30_000, 60_000, KEY_MOST - 1]
+            .into_iter()
+            .flat_map(|len| [long(len, 0), long(len, b'k'), long(len, 255)])
+            .chain([Vec::new(), vec![0, 0]])
+            .collect();
+        for (key, version) in keys.iter().zip(1..) {
+            assert!(store.set(key, version, &key[..key.len().min(5)]).unwrap(), "{shape} {}", key.len());
+            store.check();
+        }
+        for (key, version) in keys.iter().zip(1..) {
+            assert_eq!(store.get(key).unwrap(), Some((version, key[..key.len().min(5)].to_vec())));
+            assert!(!store.set(key, version + 100, b"again").unwrap());
+        }
+        assert_eq!(store.get(&vec![b'k'; 40_000]).unwrap(), None);
+        if !matches!(shape, Shape::Hash { .. }) {
+            let mut sorted = keys.clone();
+            sorted.sort();
+            for direction in [Direction::Forward, Direction::Backward] {
+                let found = store.collect(Bound::Unbounded, direction, 1_000).unwrap();
+                assert!(found.iter().map(|entry| &entry.key).eq(&sorted), "{shape}");
+                sorted.reverse();
+            }
+        }
+        for key in &keys {
+            assert!(store.remove(key).unwrap());
+            store.check();
+        }
+        assert_eq!(store.check().nodes, 1);
+    }
+}
+
+#[test]
+fn values_of_any_length_work_and_give_their_pages_back() {
+    for shape in [Shape::Linked, Shape::Classical { n: 8 }, Shape::Hash { n: 16 }] {
+        let store = Store::new(shape, 64, u128::MAX);
+        let value = |len: usize| -> Vec<u8> { (0..len).map(|at| (at * at / 7) as u8).collect() };
+        let lens = [0, 1, 1_023, 1_024, 1_025, 4_075, 4_076, 4_077, 8_152, 8_153, 50_000, 100_000];
+        for (&len, version) in lens.iter().chain(lens.iter().rev()).zip(1..) {
+            store.set(b"key", version, &value(len)).unwrap();
+            store.set(&(len as u32).to_le_bytes(), version, &value(len)).unwrap();
+            assert_eq!(store.get(b"key").unwrap(), Some((version, value(len))));
+            store.check();
+        }
+        for &len in &lens {
+            assert_eq!(store.get(&(len as u32).to_le_bytes()).unwrap().unwrap().1, value(len));
+            assert!(store.remove(&(len as u32).to_le_bytes()).unwrap());
+        }
+        assert!(store.remove(b"key").unwrap());
+        assert_eq!((store.check().overflow_pages, store.check().nodes), (0, 1));
+    }
+}
+
+#[test]
+fn what_is_too_long_is_refused_and_changes_nothing() {
+    for shape in [Shape::Linked, Shape::Hash { n: 16 }] {
+        let store = Store::new(shape, 16, u128::MAX);
+        store.set(b"key", 1, b"value").unwrap();
+        let before = store.check();
+        let error = store.set(&vec![1; KEY_MOST + 1], 2, b"").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a key has 65536 bytes, and 65535 are the most; shorten it, or hash it"
+        );
+        assert_eq!(store.get(&vec![1; KEY_MOST + 1]).unwrap(), None);
+        assert!(!store.remove(&vec![1; KEY_MOST + 1]).unwrap());
+        // A write publishes its pages at once, so they have to be in memory together.
+        let error = store.set(b"key", 2, &[1; 100_000]).unwrap_err();
+        assert!(matches!(error, DiskError::CacheInUse { cache: 16 }), "{error}");
+        assert_eq!(store.get(b"key").unwrap(), Some((1, b"value".to_vec())));
+        assert_eq!(store.check(), before);
+    }
+}
+
+/// Section 5: a write that stopped between the value and its version. Pages are published whole, so that only a program of ours can leave one.
+#[test]
+fn an_interrupted_set_is_told_and_can_be_done_again() {
+    for shape in [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }] {
+        let store = Store::new(shape, 16, u128::MAX);
+        store.set(b"other", 1, b"value").unwrap();
+        store.set(b"key\n", 2, b"value").unwrap();
+        let mut writer = store.buffer.write();
+        let nodes = match shape {
+            Shape::Hash { .. } => {
+                store.trie.hashing.unwrap().trail_of(&store.trie.core, &mut writer, b"key\n")
+            }
+            _ => store.trie.core.find(&mut writer, b"key\n"),
+        };
+        let (trail, end) = nodes.unwrap();
+        let id = trail.last().unwrap().id;
+        assert_eq!(end, Step::Here);
+        change(&mut writer, id.page, |records| set_version(records.get_mut(id.slot)?, INVALID)).unwrap();
+        writer.publish().unwrap();
+        let error = store.get(b"key\n").unwrap_err();
+        assert!(matches!(error, DiskError::Interrupted { .. }));
+        assert!(error.to_string().contains(r"`key\n` was interrupted"), "{error}");
+        if !matches!(shape, Shape::Hash { .. }) {
+            let scan = store.collect(Bound::Unbounded, Direction::Forward, 9);
+            assert!(matches!(scan, Err(DiskError::Interrupted { .. })));
+        }
+        assert!(!store.set(b"key\n", 3, b"new").unwrap());
+        assert_eq!(store.get(b"key\n").unwrap(), Some((3, b"new".to_vec())));
+        assert_eq!(store.check().keys, 2);
+    }
+}
+
+#[test]
+fn a_hash_trie_says_that_it_has_no_order() {
+    let store = Store::new(Shape::Hash { n: 16 }, 16, u128::MAX);
+    store.set(b"key", 1, b"value").unwrap();
+    let scan = store.collect(Bound::Unbounded, Direction::Forward, 9).unwrap_err();
+    let cursor = store.trie.cursor(&store.buffer).unwrap_err();
+    assert!(matches!((&scan, &cursor), (DiskError::NoOrder, DiskError::NoOrder)));
+    assert!(scan.to_string().contains("use a classical or a linked trie"), "{scan}");
+}
+
+#[test]
+fn parameters_that_do_not_fit_or_differ_are_refused() {
+    let store = Store::new(Shape::Classical { n: 16 }, 16, u128::MAX);
+    let open = |name: &str, shape| {
+        let mut writer = store.buffer.write();
+        let opened = store.catalog.open(&mut writer, name, shape, [1; 16]);
+        opened.map(|trie| trie.root()).map_err(|error| error.to_string())
+    };
+    for n in [0, 1, 2, 3, 5, 24, 257, 512, u16::MAX] {
+        for shape in [Shape::Classical { n }, Shape::Hash { n }] {
+            let error = open("new", shape).unwrap_err();
+            assert!(error.starts_with(&format!("the option `n` cannot be {n}: ")), "{error}");
+        }
+    }
+    for shape in [Shape::Linked, Shape::Classical { n: 8 }, Shape::Hash { n: 16 }] {
+        let error = open("it", shape).unwrap_err();
+        assert!(error.contains("the trie `it` is a classical trie of 16 children"), "{error}");
+        assert!(error.contains(&format!("to be opened as {shape}")), "{error}");
+    }
+    assert!(open("", Shape::Linked).unwrap_err().contains("1 to 255 bytes"));
+    assert!(open(&"x".repeat(256), Shape::Linked).is_err());
+    assert_eq!(open("it", Shape::Classical { n: 16 }), Ok(store.trie.root()));
+}
+
+#[test]
+fn a_file_has_many_tries_and_finds_all_of_them_again() {
+    let mut store = Store::new(Shape::Linked, 20, u128::MAX);
+    let name = |at: usize| format!("trie {at} ").repeat(1 + at % 20);
+    for at in 0..100 {
+        let mut writer = store.buffer.write();
+        let trie = store.catalog.open(&mut writer, &name(at), SHAPES[at % 9], [at as u8; 16]).unwrap();
+        trie.set(&mut writer, b"key", at as u64, name(at).as_bytes()).unwrap();
+        writer.publish().unwrap();
+    }
+    store.checkpoint(1);
+    store.storage.reboot(1);
+    store.buffer = super::open(&store.storage, 20);
+    let tries = store.buffer.read_with(|mut view| store.catalog.list(&mut view)).unwrap();
+    assert_eq!(tries.len(), 101);
+    for at in 0..100 {
+        let named = tries.iter().find(|named| named.name == name(at)).unwrap();
+        assert_eq!(named.trie.shape(), SHAPES[at % 9]);
+        let found = store.buffer.read_with(|mut view| named.trie.get(&mut view, b"key")).unwrap();
+        assert_eq!(found, Some((at as u64, name(at).into_bytes())));
+    }
+}
