@@ -8,7 +8,7 @@
 //! The paper names a catalog manager and does not say what it has (section 2).
 
 use crate::buffer::{Stop, Writer};
-use crate::page::{Kind, PageId, u32_at};
+use crate::page::{Kind, PageId};
 use crate::record::{POINTER, Pages, RecordId, Walked, change, records};
 use crate::trie::{Shape, Trie};
 use crate::{DiskError, Result};
@@ -46,7 +46,7 @@ impl Catalog {
     }
 
     /// The page where it begins.
-    pub(crate) fn first(&self) -> PageId {
+    pub(crate) fn first(self) -> PageId {
         self.first
     }
 
@@ -54,7 +54,7 @@ impl Catalog {
     ///
     /// # Errors
     /// A page that is missing, or wrong.
-    pub(crate) fn list(&self, pages: &mut impl Pages) -> Walked<Vec<Named>> {
+    pub(crate) fn list(self, pages: &mut impl Pages) -> Walked<Vec<Named>> {
         let mut tries = Vec::new();
         for page in self.pages(pages)? {
             for record in records(pages, page)?.iter() {
@@ -69,7 +69,7 @@ impl Catalog {
     }
 
     /// Its pages, from the first to the last.
-    fn pages(&self, pages: &mut impl Pages) -> Walked<Vec<PageId>> {
+    fn pages(self, pages: &mut impl Pages) -> Walked<Vec<PageId>> {
         let (mut all, mut next) = (Vec::new(), self.first);
         while next != NO_PAGE {
             if all.contains(&next) {
@@ -89,7 +89,7 @@ impl Catalog {
     /// # Errors
     /// A trie of that name and another shape; parameters that do not fit; a name that cannot be one.
     pub(crate) fn open(
-        &self,
+        self,
         writer: &mut Writer<'_>,
         name: &str,
         shape: Shape,
@@ -106,7 +106,7 @@ impl Catalog {
         Err(DiskError::TrieDiffers { name: name.to_owned(), has, asked })
     }
 
-    fn add(&self, writer: &mut Writer<'_>, name: &str, shape: Shape, secret: [u8; 16]) -> Result<Trie> {
+    fn add(self, writer: &mut Writer<'_>, name: &str, shape: Shape, secret: [u8; 16]) -> Result<Trie> {
         if name.is_empty() || name.len() > NAME_MOST {
             let why = format!("a name of a trie has 1 to {NAME_MOST} bytes");
             return Err(DiskError::BadOption { name: "trie", value: name.to_owned(), why });

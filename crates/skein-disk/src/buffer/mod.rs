@@ -42,7 +42,7 @@ use skein_sync::reclaim::{Collector, Guard, PROTECT};
 use crate::page::{Bytes, PageId, Place};
 use crate::page_file::{PageFile, Places};
 use crate::policy::{Fate, Replacement};
-use crate::{DiskError, Policy, Result};
+use crate::{DiskError, Result};
 use checkpoint::Durable;
 #[cfg(test)]
 pub(crate) use checkpoint::Moment;

@@ -280,7 +280,9 @@ impl<'p> RecordsMut<'p> {
         }
         let from = BODY - heap.len();
         self.body[from..].copy_from_slice(&heap);
-        places.into_iter().for_each(|(slot, at, len)| self.set_place(slot.into(), from + at, len));
+        for (slot, at, len) in places {
+            self.set_place(slot.into(), from + at, len);
+        }
         self.head = Head { heap: heap.len(), dead: 0, ..self.head };
         self.head.write(self.body);
         Ok(())

@@ -84,7 +84,9 @@ proptest! {
         body[..8].copy_from_slice(&head);
         if small {
             // So that the head alone is not refused.
-            [1, 3, 5, 7].into_iter().for_each(|at| body[at] &= 3);
+            for at in [1, 3, 5, 7] {
+                body[at] &= 3;
+            }
         }
         body[8..208].copy_from_slice(&slots);
         for (step, slot) in steps.into_iter().zip(0_u16..) {

@@ -104,10 +104,10 @@ impl Check<'_> {
         }
         let (owner, count) = self.pages.entry(page).or_insert((parent, 0));
         *count += 1;
-        match *owner == parent {
-            true => Ok(todo.pages + 1),
-            false => Err(wrong(todo.id, format!("its parent is {parent:?}, and its page's owner {owner:?}"))),
+        if *owner == parent {
+            return Ok(todo.pages + 1);
         }
+        Err(wrong(todo.id, format!("its parent is {parent:?}, and its page's owner {owner:?}")))
     }
 
     /// Prefix and children by themselves.

@@ -1,6 +1,7 @@
 //! The algorithms that all tries share: from a path to a value.
 
-use super::node::{Content, INVALID, Layout, Node, Stored, Versioned};
+use super::content::Content;
+use super::node::{INVALID, Layout, Node, Stored, Versioned};
 use super::symbols::Symbols;
 use crate::buffer::{Stop, Writer};
 use crate::page::{Kind, PageId};
@@ -118,10 +119,7 @@ pub(super) fn insert(writer: &mut Writer<'_>, page: PageId, record: &[u8]) -> Re
 
 /// Gives a record other bytes, for which there is room.
 pub(super) fn replace(writer: &mut Writer<'_>, id: RecordId, bytes: &[u8]) -> Result<()> {
-    let no_room =
-        || format!("there is no room for {} bytes in slot {}, and there was to be", bytes.len(), id.slot);
-    change(writer, id.page, |records| match records.replace(id.slot, bytes)? {
-        true => Ok(()),
-        false => Err(no_room()),
-    })
+    let (len, slot) = (bytes.len(), id.slot);
+    let no_room = || format!("there is no room for {len} bytes in slot {slot}, and there was to be");
+    change(writer, id.page, |records| records.replace(slot, bytes)?.then_some(()).ok_or_else(no_room))
 }

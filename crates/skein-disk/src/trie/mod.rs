@@ -5,8 +5,8 @@
 //!   linked      key ─ characters ─────────────┼─► core ──┤ node: list of characters, pointers ├──► records of pages ──► buffer manager
 //!   hash        key ─ hash.rs ─ symbols ──────┘          └ node: array of n pointers          ┘
 //!
-//!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs   which nodes share a page
-//!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, overflow.rs, symbols.rs   bytes
+//!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs, forest.rs   which nodes share a page
+//!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, content.rs, overflow.rs, symbols.rs   bytes
 //! ```
 //!
 //! # Invariants
@@ -19,8 +19,10 @@
 //! Source: section 3. A node of the paper has one symbol, and the same length as all others; here prefixes stand for nodes of one child each.
 
 mod check;
+mod content;
 mod core;
 mod cursor;
+mod forest;
 mod hash;
 mod node;
 mod overflow;

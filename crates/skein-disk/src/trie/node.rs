@@ -20,7 +20,7 @@
 use std::ops::Range;
 
 use super::overflow::Chain;
-use crate::page::{u32_at, u64_at};
+use crate::page::{PageId, u32_at, u64_at};
 use crate::record::{BODY, POINTER, RecordId, SLOT};
 
 /// The version of a value that is being written.
@@ -30,10 +30,10 @@ pub(crate) const PREFIX_MOST: usize = 512;
 /// Bytes of a value in its node at most.
 pub(crate) const INLINE_MOST: usize = 1024;
 
-const VALUE: u8 = 1;
-const OVERFLOW: u8 = 2;
-const LIST: u8 = 4;
-const ARRAY: u8 = 8;
+pub(super) const VALUE: u8 = 1;
+pub(super) const OVERFLOW: u8 = 2;
+pub(super) const LIST: u8 = 4;
+pub(super) const ARRAY: u8 = 8;
 
 const PREFIX: usize = 5;
 const VERSION: usize = 12;
@@ -150,7 +150,7 @@ fn value<'p>(flags: u8, rest: &mut Rest<'p>) -> Result<Versioned<'p>> {
     let stored = if flags & OVERFLOW == 0 {
         Stored::Inline(rest.take(len as usize)?)
     } else {
-        Stored::Overflow(Chain { first: crate::page::PageId(u32_at(rest.take(4)?, 0)), len })
+        Stored::Overflow(Chain { first: PageId(u32_at(rest.take(4)?, 0)), len })
     };
     Ok(Versioned { version, stored })
 }
@@ -196,94 +196,10 @@ pub(crate) fn set_version(record: &mut [u8], version: u64) -> Result<()> {
     Ok(())
 }
 
-/// What a node is to be.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Content<'v> {
-    /// Symbols of the prefix.
-    pub(crate) symbols: usize,
-    pub(crate) prefix: Vec<u8>,
-    pub(crate) value: Option<Versioned<'v>>,
-    /// By their symbols, in order.
-    pub(crate) children: Vec<(u8, RecordId)>,
-}
-
-impl<'v> Content<'v> {
-    pub(crate) fn of(node: Node<'v>) -> Self {
-        Self {
-            symbols: node.symbols,
-            prefix: node.prefix.to_vec(),
-            value: node.value,
-            children: node.children.iter().collect(),
-        }
-    }
-
-    /// Adds a child, or gives it another name.
-    pub(crate) fn set_child(&mut self, symbol: u8, id: RecordId) {
-        match self.children.binary_search_by_key(&symbol, |child| child.0) {
-            Ok(at) => self.children[at].1 = id,
-            Err(at) => self.children.insert(at, (symbol, id)),
-        }
-    }
-
-    /// The bytes of its record.
-    pub(crate) fn encode(&self, layout: Layout) -> Vec<u8> {
-        let mut record = vec![0];
-        record.extend((self.symbols as u16).to_le_bytes());
-        record.extend((self.prefix.len() as u16).to_le_bytes());
-        record.extend(&self.prefix);
-        if let Some(value) = &self.value {
-            record[0] |= encode_value(value, &mut record);
-        }
-        if !self.children.is_empty() {
-            record[0] |= encode_children(&self.children, layout, &mut record);
-        }
-        record
-    }
-}
-
-fn encode_value(value: &Versioned<'_>, record: &mut Vec<u8>) -> u8 {
-    record.extend(value.version.to_le_bytes());
-    match value.stored {
-        Stored::Inline(bytes) => {
-            record.extend((bytes.len() as u32).to_le_bytes());
-            record.extend(bytes);
-            VALUE
-        }
-        Stored::Overflow(chain) => {
-            record.extend(chain.len.to_le_bytes());
-            record.extend(chain.first.0.to_le_bytes());
-            VALUE | OVERFLOW
-        }
-    }
-}
-
-fn encode_children(children: &[(u8, RecordId)], layout: Layout, record: &mut Vec<u8>) -> u8 {
-    match layout {
-        Layout::List => {
-            record.push((children.len() - 1) as u8);
-            record.extend(children.iter().map(|child| child.0));
-            children.iter().for_each(|child| record.extend(child.1.bytes()));
-            LIST
-        }
-        Layout::Array(n) => {
-            let from = record.len();
-            (0..n).for_each(|_| record.extend(RecordId::NONE.bytes()));
-            let pointers = record[from..].chunks_exact_mut(POINTER).enumerate();
-            let id_of = |at| children.iter().find(|child| usize::from(child.0) == at);
-            for (at, pointer) in pointers {
-                if let Some((_, id)) = id_of(at) {
-                    pointer.copy_from_slice(&id.bytes());
-                }
-            }
-            ARRAY
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::content::Content;
     use super::*;
-    use crate::page::PageId;
 
     fn id(number: u32) -> RecordId {
         RecordId { page: PageId(number), slot: number as u16 }

@@ -80,7 +80,9 @@ impl Chain {
     /// Gives its pages back.
     pub(crate) fn free(self, writer: &mut Writer<'_>) -> Walked<()> {
         let ids = self.pages(writer)?;
-        ids.into_iter().for_each(|id| writer.free(id));
+        for id in ids {
+            writer.free(id);
+        }
         Ok(())
     }
 }

@@ -8,8 +8,9 @@
 //! A node that has one child and no value stays if both do not fit one prefix, or the child lies in another page and the node's has no room for it: it is no
 //! fault, and takes some bytes. A removal needs no new page. The trie's root stays whatever it has.
 
+use super::content::Content;
 use super::core::{Core, Step, Visit, node, replace, wrong};
-use super::node::{Content, Node, PREFIX_MOST, Stored};
+use super::node::{Node, PREFIX_MOST, Stored};
 use super::placement::{owner, room};
 use super::symbols::Path;
 use crate::buffer::Writer;
@@ -30,7 +31,7 @@ impl Core {
         if let Stored::Overflow(chain) = value.stored {
             chain.free(writer)?;
         }
-        let mut touched = self.shrink(writer, trail, content)?;
+        let mut touched = self.shrink(writer, trail, &content)?;
         touched.dedup_by_key(|page| page.0);
         for (page, owner) in touched {
             self.tidy(writer, page, owner)?;
@@ -43,7 +44,7 @@ impl Core {
         &self,
         writer: &mut Writer<'_>,
         mut trail: Vec<Visit>,
-        content: Content<'_>,
+        content: &Content<'_>,
     ) -> Walked<Touched> {
         let mut touched = Touched::new();
         let mut record = content.encode(self.layout);

@@ -10,8 +10,9 @@
 //! 1. A node keeps its name whatever it becomes, except where it is moved and the one pointer to it is changed (`placement.rs`).
 //! 2. A new leaf is whole before a pointer leads to it. A value that replaces another one is written under an invalid version (section 5).
 
+use super::content::Content;
 use super::core::{Core, Step, Visit, insert, replace, wrong};
-use super::node::{Content, INLINE_MOST, INVALID, Node, PREFIX_MOST, Stored, Versioned, set_version};
+use super::node::{INLINE_MOST, INVALID, Node, PREFIX_MOST, Stored, Versioned, set_version};
 use super::overflow::Chain;
 use super::placement::owner;
 use crate::buffer::Writer;
@@ -81,10 +82,10 @@ impl Core {
         if change(writer, id.page, |records| records.replace(id.slot, bytes))? {
             return Ok(true);
         }
-        match self.split(writer, id.page, owner(trail), bytes.len())? {
-            true => Ok(false),
-            false => Err(wrong(id, format!("{} bytes do not fit a page", bytes.len()))),
+        if self.split(writer, id.page, owner(trail), bytes.len())? {
+            return Ok(false);
         }
+        Err(wrong(id, format!("{} bytes do not fit a page", bytes.len())))
     }
 
     /// Makes two nodes of one: the upper one has this much of the prefix, and the lower one as its child.

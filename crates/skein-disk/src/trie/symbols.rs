@@ -251,7 +251,9 @@ mod tests {
         path.push(3);
         assert_eq!(path.key(), None);
         let mut path = Path::new(Symbols::of_bits(3), 0);
-        [1, 2, 3].into_iter().for_each(|symbol| path.push(symbol));
+        for symbol in [1, 2, 3] {
+            path.push(symbol);
+        }
         assert_eq!(path.key(), None, "its last bit is one of a next byte");
         assert!(path.push_all(&[1, 2, 3], 2).unwrap_err().contains("has 3 bytes, and needs 1"));
     }

@@ -85,7 +85,7 @@ fn a_record_that_nothing_leads_to_and_one_with_two_pointers_are_found() {
 #[test]
 fn pages_of_a_value_that_form_a_ring_are_found() {
     let store = Store::new(SHAPES[0], 64, u128::MAX);
-    store.set(b"key", 1, &[5; 20_000]).unwrap();
+    store.set(b"key", 1, &vec![5; 20_000]).unwrap();
     let pages: Vec<PageId> = (0..store.buffer.ids_in_use() as u32).map(PageId).collect();
     let mut writer = store.buffer.write();
     let chain: Vec<PageId> = pages

@@ -1,0 +1,127 @@
+//! Forests: the nodes of a page as the trees that they form, and which of them move when the page is split (`placement.rs`).
+
+use super::core::node;
+use crate::buffer::Stop;
+use crate::page::PageId;
+use crate::record::{Pages, RecordId, SLOT, Walked, record, records};
+
+/// A node of a page, and what is below it there.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) id: RecordId,
+    /// Bytes of it and of all below.
+    weight: usize,
+    children: Vec<usize>,
+}
+
+/// The nodes of a page, parents before children.
+#[derive(Debug)]
+pub(super) struct Forest {
+    pub(super) trees: Vec<Tree>,
+    pub(super) roots: Vec<usize>,
+}
+
+/// Siblings next to each other that may move: their parent, none for the page's owner; themselves; their weight.
+pub(super) struct Run<'f> {
+    pub(super) parent: Option<RecordId>,
+    pub(super) trees: &'f [usize],
+    pub(super) weight: usize,
+}
+
+impl Forest {
+    pub(super) fn of(pages: &mut impl Pages, page: PageId, roots: &[RecordId]) -> Walked<Self> {
+        let count = records(pages, page)?.len();
+        let mut forest = Self { trees: Vec::with_capacity(count), roots: (0..roots.len()).collect() };
+        for id in roots {
+            forest.add(*id);
+        }
+        let mut at = 0;
+        while at < forest.trees.len() && forest.trees.len() <= count {
+            let id = forest.trees[at].id;
+            forest.trees[at].weight = record(pages, id)?.len() + SLOT;
+            let children = node(pages, id)?.children.iter().map(|child| child.1);
+            for child in children.filter(|child| child.page == page) {
+                let index = forest.trees.len();
+                forest.trees[at].children.push(index);
+                forest.add(child);
+            }
+            at += 1;
+        }
+        if forest.trees.len() != count {
+            let found = forest.trees.len();
+            return Err(Stop::Wrong(page, format!("it has {count} records, and pointers lead to {found}")));
+        }
+        for at in (0..count).rev() {
+            let below: usize =
+                forest.trees[at].children.iter().map(|child| forest.trees[*child].weight).sum();
+            forest.trees[at].weight += below;
+        }
+        Ok(forest)
+    }
+
+    fn add(&mut self, id: RecordId) {
+        self.trees.push(Tree { id, weight: 0, children: Vec::new() });
+    }
+
+    fn weight(&self, trees: &[usize]) -> usize {
+        trees.iter().map(|tree| self.trees[*tree].weight).sum()
+    }
+
+    /// The siblings that are to move.
+    pub(super) fn choose(&self, has_owner: bool) -> Option<Run<'_>> {
+        let total = self.weight(&self.roots);
+        let half = total / 2;
+        let beside = has_owner
+            .then(|| self.best_run(None, &self.roots, half, self.roots.len().saturating_sub(1)))
+            .flatten();
+        let is_balanced = |run: &&Run<'_>| (total / 4..=total - total / 4).contains(&run.weight);
+        if let Some(run) = beside.as_ref().filter(is_balanced) {
+            return Some(Run { ..*run });
+        }
+        let below = self
+            .trees
+            .iter()
+            .filter_map(|tree| self.best_run(Some(tree.id), &tree.children, half, tree.children.len()));
+        beside.into_iter().chain(below).min_by_key(|run| run.weight.abs_diff(half))
+    }
+
+    /// Of these siblings, those whose weight is closest to a half; so many at most.
+    fn best_run<'f>(
+        &self,
+        parent: Option<RecordId>,
+        siblings: &'f [usize],
+        half: usize,
+        most: usize,
+    ) -> Option<Run<'f>> {
+        let mut best: Option<Run<'f>> = None;
+        for from in 0..siblings.len() {
+            let mut weight = 0;
+            for to in from + 1..=siblings.len().min(from + most) {
+                weight += self.trees[siblings[to - 1]].weight;
+                if best.as_ref().is_none_or(|best| weight.abs_diff(half) < best.weight.abs_diff(half)) {
+                    best = Some(Run { parent, trees: &siblings[from..to], weight });
+                }
+                if weight >= half {
+                    break;
+                }
+            }
+        }
+        best
+    }
+
+    /// The names of the first and the last of some trees, of which there is one at least.
+    pub(super) fn ends(&self, trees: &[usize]) -> (RecordId, RecordId) {
+        (self.trees[trees[0]].id, self.trees[trees[trees.len() - 1]].id)
+    }
+
+    /// The names of trees and of all below them.
+    pub(super) fn names(&self, trees: &[usize]) -> Vec<RecordId> {
+        let mut names = Vec::new();
+        let mut stack: Vec<usize> = trees.iter().rev().copied().collect();
+        while let Some(at) = stack.pop() {
+            names.push(self.trees[at].id);
+            stack.extend(self.trees[at].children.iter().rev());
+        }
+        names
+    }
+}
