@@ -200,7 +200,9 @@ impl Buffer {
             page.0[HEAD + 4 * at..][..4].copy_from_slice(&place.to_le_bytes());
         };
         before.enumerate().for_each(|(at, place)| set(at, place));
-        changes.iter().for_each(|&(at, place)| set(at, place));
+        for &(at, place) in changes {
+            set(at, place);
+        }
         self.write_anew(&page)
     }
 

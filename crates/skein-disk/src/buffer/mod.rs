@@ -297,7 +297,7 @@ impl Buffer {
         }
         // The writer may have published another form of it meanwhile, which takes its room.
         if entry.frame.compare_exchange(raw, ptr::null_mut(), Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            self.retire(raw, &guard);
+            Self::retire(raw, &guard);
             self.give_back_room();
             self.counts.evictions.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -351,7 +351,7 @@ impl Buffer {
     }
 
     /// Gives a frame that is out of the table back, past all who may see it.
-    fn retire(&self, frame: *mut Frame, guard: &impl Guard) {
+    fn retire(frame: *mut Frame, guard: &impl Guard) {
         unsafe fn give_back(frame: *mut Frame, _: &Collector) {
             // SAFETY: the collector gives what `retire` gave it, the table's count of the frame.
             drop(unsafe { Arc::from_raw(frame.cast_const()) });

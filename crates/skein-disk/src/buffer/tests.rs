@@ -148,7 +148,9 @@ fn a_power_cut_at_any_operation_leaves_one_checkpoint_or_the_other() {
         let buffer = open(storage, 16)?;
         let mut writer = buffer.write();
         let ids: Vec<PageId> = (0..12).map(|_| writer.make(Kind::Records).unwrap()).collect();
-        ids.iter().for_each(|id| set(writer.page_mut(*id).unwrap(), 1));
+        for id in &ids {
+            set(writer.page_mut(*id).unwrap(), 1);
+        }
         writer.publish()?;
         checkpoint(&buffer, 1)?;
         let begin = storage.operations();
@@ -262,7 +264,9 @@ fn readers_see_all_of_a_write_or_nothing_while_pages_come_and_go() {
     let buffer = open(&storage, 17).unwrap();
     let mut writer = buffer.write();
     let ids: Vec<PageId> = (0..8).map(|_| writer.make(Kind::Records).unwrap()).collect();
-    ids.iter().for_each(|id| set(writer.page_mut(*id).unwrap(), 1_000));
+    for id in &ids {
+        set(writer.page_mut(*id).unwrap(), 1_000);
+    }
     writer.publish().unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -93,7 +93,7 @@ impl Buffer {
                 Err(Stop::Missing(id)) => self.fetch_for_walk(id, &mut fetched)?,
                 Ok(value) if counts => return Ok(value),
                 Err(Stop::Failed(error)) if counts => return Err(error),
-                Err(Stop::Wrong(id, what)) if counts => return Err(self.wrong(id, what)),
+                Err(Stop::Wrong(id, what)) if counts => return Err(self.wrong(id, &what)),
                 _ => {
                     tries += 1;
                     backoff.wait();
@@ -116,12 +116,14 @@ impl Buffer {
         let seen = walk(&view);
         // Acquire: the loads of the walk come before the one below; pairs with the Release fence at the begin of a publication.
         fence(Ordering::Acquire);
-        let counts = before % 2 == 0 && self.published.load(Ordering::Relaxed) == before;
+        let counts = before.is_multiple_of(2) && self.published.load(Ordering::Relaxed) == before;
         self.counts.hits.fetch_add(view.hits.get(), Ordering::Relaxed);
         let used = view.used.into_inner();
         if !used.is_empty() {
             let mut policy = lock(&self.policy);
-            used.into_iter().for_each(|id| policy.used(id));
+            for id in used {
+                policy.used(id);
+            }
         }
         (seen, counts)
     }
@@ -137,7 +139,7 @@ impl Buffer {
     }
 
     /// The error for a page that is not as it must be.
-    pub(crate) fn wrong(&self, id: PageId, what: String) -> DiskError {
+    pub(crate) fn wrong(&self, id: PageId, what: &str) -> DiskError {
         let place = self.table.get(id).and_then(super::table::Entry::place);
         let what = format!("page {}: {what}", id.0);
         match place {

@@ -62,8 +62,7 @@ impl Writer<'_> {
         if !self.copies.contains_key(&id) {
             self.bring(id)?;
         }
-        self.known(id)
-            .ok_or_else(|| self.buffer.wrong(id, "there is no such page, and it is referred to".to_owned()))
+        self.known(id).ok_or_else(|| self.buffer.wrong(id, "there is no such page, and it is referred to"))
     }
 
     /// A page, if it was copied, or is in memory, or was read for this write.
@@ -96,10 +95,8 @@ impl Writer<'_> {
 
     /// A page, to be changed.
     pub(crate) fn page_mut(&mut self, id: PageId) -> Result<&mut Bytes> {
-        let copy = match self.copies.contains_key(&id) {
-            true => None,
-            false => Some(Box::new(self.page(id)?.clone())),
-        };
+        let is_copied = self.copies.contains_key(&id);
+        let copy = if is_copied { None } else { Some(Box::new(self.page(id)?.clone())) };
         match self.copies.entry(id) {
             Entry::Occupied(there) => Ok(there.into_mut()),
             Entry::Vacant(vacant) => Ok(vacant.insert(copy.unwrap_or_else(|| Bytes::new(id, Kind::Records)))),
@@ -132,8 +129,8 @@ impl Writer<'_> {
     pub(crate) fn fault(&self, stop: Stop) -> DiskError {
         match stop {
             Stop::Failed(error) => error,
-            Stop::Wrong(id, what) => self.buffer.wrong(id, what),
-            Stop::Missing(id) => self.buffer.wrong(id, "it is referred to, and cannot be read".to_owned()),
+            Stop::Wrong(id, what) => self.buffer.wrong(id, &what),
+            Stop::Missing(id) => self.buffer.wrong(id, "it is referred to, and cannot be read"),
         }
     }
 
@@ -193,7 +190,7 @@ impl Writer<'_> {
                 lock(&buffer.policy).come(id);
             } else {
                 buffer.give_back_room();
-                buffer.retire(frame, &self.guard);
+                Buffer::retire(frame, &self.guard);
             }
         }
         for (&id, &frame) in freed.iter().zip(&old[new.len()..]) {
@@ -201,7 +198,7 @@ impl Writer<'_> {
             if !frame.is_null() {
                 lock(&buffer.policy).forget(id);
                 buffer.give_back_room();
-                buffer.retire(frame, &self.guard);
+                Buffer::retire(frame, &self.guard);
             }
             if let Some(entry) = buffer.table.get(id) {
                 let _stripe = lock(buffer.stripe(id));
