@@ -67,6 +67,41 @@ fn what_is_left_after_most_keys_went_lies_in_few_pages() {
     }
 }
 
+/// Random keys with values of up to a kilobyte in nodes, set, made longer and shorter, and removed: pages split and are given up over and over.
+#[test]
+fn nodes_of_all_sizes_that_come_and_go_leave_pages_a_third_full() {
+    for shape in
+        [Shape::Linked, Shape::Classical { n: 256 }, Shape::Classical { n: 16 }, Shape::Hash { n: 64 }]
+    {
+        let store = Store::new(shape, 4_000, u128::MAX);
+        let mut model = std::collections::BTreeMap::new();
+        let mut random = 1_u64;
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % below
+        };
+        for version in 1..30_000 {
+            let key = next(6_000).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes().to_vec();
+            if next(3) == 0 {
+                assert_eq!(store.remove(&key).unwrap(), model.remove(&key).is_some());
+                continue;
+            }
+            let len = [next(16), next(200), next(1_024)][next(3) as usize];
+            let value = vec![version as u8; len as usize];
+            let is_new = store.set(&key, version, &value).unwrap();
+            assert_eq!(model.insert(key, (version, value)).is_none(), is_new);
+        }
+        let census = store.check();
+        let fill = census.node_bytes * 100 / (census.pages * crate::page::PAGE);
+        println!("{shape}: {fill} % full, {census:?}");
+        assert_eq!(census.keys, model.len());
+        assert!(fill > 33, "{shape}: {fill} % full, {census:?}");
+        for (key, value) in &model {
+            assert_eq!(store.get(key).unwrap().as_ref(), Some(value));
+        }
+    }
+}
+
 /// Says that a test's threads can stop, also if it fails.
 struct Done<'d>(&'d AtomicBool);
 
