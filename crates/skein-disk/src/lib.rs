@@ -11,4 +11,5 @@ mod record;
 mod trie;
 
 pub use error::{DiskError, Result};
+pub use page_file::Reading;
 pub use policy::Policy;

@@ -6,7 +6,8 @@
 
 use skein_sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
-use crate::page::{Bytes, PageId, Place};
+use crate::page::{PageId, Place};
+use crate::page_file::Page;
 use crate::policy::USES_MOST;
 
 /// The frame has left, or is about to: nobody takes a reference any more.
@@ -16,7 +17,7 @@ const CLOSED: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) id: PageId,
-    pub(super) bytes: Box<Bytes>,
+    pub(super) bytes: Page,
     /// How many hold a reference, or [`CLOSED`].
     references: AtomicU32,
     /// How often it was used, up to a most, less what the policy took.
@@ -29,7 +30,7 @@ pub(super) struct Frame {
 
 impl Frame {
     /// A page as it was read from a place; without one, as it is to be written.
-    pub(super) fn new(id: PageId, bytes: Box<Bytes>, place: Option<Place>) -> Self {
+    pub(super) fn new(id: PageId, bytes: Page, place: Option<Place>) -> Self {
         Self {
             id,
             bytes,

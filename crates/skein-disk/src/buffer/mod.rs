@@ -102,7 +102,7 @@ pub(crate) struct Buffer {
     /// Whether the policy is to be told of each use.
     tells_uses: bool,
     stripes: [Mutex<()>; STRIPES],
-    places: Mutex<Places>,
+    places: Arc<Mutex<Places>>,
     /// How often something was published, twice; odd while that goes on.
     published: AtomicU64,
     /// Held by who publishes, and by a reader whose walks never counted.
@@ -146,7 +146,7 @@ impl Past<'_> {
     /// The bytes, if this is the page, and nothing newer was written.
     fn bytes_of(&self, id: PageId) -> Option<&Bytes> {
         let newest = self.buffer.table.get(id)?.place();
-        (self.frame.id == id && self.frame.place() == newest).then_some(&*self.frame.bytes)
+        (self.frame.id == id && self.frame.place() == newest).then(|| &*self.frame.bytes)
     }
 }
 
@@ -246,7 +246,7 @@ impl Buffer {
     fn read_frame(&self, id: PageId, entry: &Entry) -> Result<Option<Frame>> {
         let Some(place) = entry.place() else { return Ok(None) };
         self.counts.misses.fetch_add(1, Ordering::Relaxed);
-        let bytes = self.file.read(place, id)?;
+        let bytes = self.file.page(place, id, &self.places)?;
         Ok(Some(Frame::new(id, bytes, Some(place))))
     }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use skein_log::storage::Storage;
 use skein_sync::atomic::AtomicU64;
@@ -13,7 +13,7 @@ use super::table::Table;
 use super::writer::Writing;
 use super::{Buffer, CACHE_LEAST, Counts, STRIPES};
 use crate::page::{Bytes, HEAD, Kind, PageId, Place, u32_at};
-use crate::page_file::{GROWTH, Header, PER_PAGE, PageFile, Places};
+use crate::page_file::{GROWTH, Header, PER_PAGE, PageFile, Places, Reading};
 use crate::{DiskError, Policy, Result};
 
 /// How pages are kept in memory.
@@ -22,6 +22,8 @@ pub(crate) struct CacheOptions {
     /// Pages of the cache.
     pub(crate) pages: usize,
     pub(crate) policy: Policy,
+    /// How pages are read.
+    pub(crate) reading: Reading,
 }
 
 impl Buffer {
@@ -46,6 +48,7 @@ impl Buffer {
             Some(file) => file,
             None => make(storage, path, database)?,
         };
+        let file = file.read_by(cache.reading);
         let header = file.header()?;
         let mut places = Places::of_file(file.pages()?);
         let durable = read_maps(&file, header, &mut places)?;
@@ -67,7 +70,7 @@ impl Buffer {
             tells_uses: policy.wants_uses(),
             policy: Mutex::new(policy),
             stripes: [const { Mutex::new(()) }; STRIPES],
-            places: Mutex::new(places),
+            places: Arc::new(Mutex::new(places)),
             published: AtomicU64::new(0),
             publishing: Mutex::new(()),
             writing: Mutex::new(writing),

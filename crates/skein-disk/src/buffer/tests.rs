@@ -12,6 +12,7 @@ use super::checkpoint::Moment;
 use super::open::CacheOptions;
 use super::{Buffer, Stop};
 use crate::page::{Bytes, Kind, PageId, u64_at};
+use crate::page_file::Reading;
 use crate::{DiskError, Policy};
 
 const FILE: &str = "/db/data";
@@ -19,7 +20,7 @@ const FILE: &str = "/db/data";
 fn open(storage: &SimStorage, pages: usize) -> crate::Result<Buffer> {
     storage.create_dir_all(Path::new("/db")).unwrap();
     let policy = if pages.is_multiple_of(2) { Policy::Lru } else { Policy::S3Fifo };
-    Buffer::open(storage, Path::new(FILE), [7; 16], CacheOptions { pages, policy })
+    Buffer::open(storage, Path::new(FILE), [7; 16], CacheOptions { pages, policy, reading: Reading::Calls })
 }
 
 fn checkpoint(buffer: &Buffer, sequence: u64) -> crate::Result<()> {
@@ -344,4 +345,53 @@ fn a_file_that_is_not_ours_or_not_whole_is_refused_and_stays_as_it_was() {
     assert!(short.contains("it was cut off"), "{short}");
     let damaged = refused(&|storage| storage.damage(path, 2 * 4096 + 77, &[1]));
     assert!(damaged.contains("byte 8192: its checksum says"), "{damaged}");
+}
+
+/// What is read through the mapping is what was written, also where places were used before by others.
+#[test]
+fn pages_can_be_read_from_the_mapped_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    let open = || {
+        let cache = CacheOptions { pages: 16, policy: Policy::S3Fifo, reading: Reading::Mapping };
+        Buffer::open(&skein_log::storage::OsStorage, &path, [1; 16], cache).unwrap()
+    };
+    let mut buffer = open();
+    let mut model = BTreeMap::new();
+    for round in 0..6_u64 {
+        for step in 0..400_u64 {
+            let mut writer = buffer.write();
+            let id = match pick(&model, (step * 7 + round) as usize) {
+                Some(id) if step % 2 == 0 => id,
+                _ => writer.make(Kind::Records).unwrap(),
+            };
+            set(writer.page_mut(id).unwrap(), step + 1_000 * round);
+            writer.publish().unwrap();
+            model.insert(id, step + 1_000 * round);
+            if step % 50 == 0 {
+                checkpoint(&buffer, step).unwrap();
+            }
+            let other = pick(&model, (step * 31) as usize).unwrap();
+            assert_eq!(read(&buffer, other).unwrap(), model[&other]);
+        }
+        checkpoint(&buffer, round).unwrap();
+        drop(buffer);
+        buffer = open();
+        for (id, number) in &model {
+            assert_eq!(read(&buffer, *id).unwrap(), *number);
+        }
+    }
+    let storage = SimStorage::new();
+    storage.create_dir_all(Path::new("/db")).unwrap();
+    let cache = CacheOptions { pages: 16, policy: Policy::Lru, reading: Reading::Mapping };
+    let buffer = Buffer::open(&storage, Path::new(FILE), [1; 16], cache).unwrap();
+    let mut writer = buffer.write();
+    let ids: Vec<PageId> = (0..15).map(|_| writer.make(Kind::Records).unwrap()).collect();
+    writer.publish().unwrap();
+    checkpoint(&buffer, 1).unwrap();
+    let mut writer = buffer.write();
+    (0..15).for_each(|_| _ = writer.make(Kind::Records).unwrap());
+    writer.publish().unwrap();
+    let refused = buffer.fetch(ids[0]).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("this storage cannot be mapped into memory"), "{refused}");
 }

@@ -15,6 +15,7 @@ use skein_sync::reclaim::{LocalGuard, PROTECT};
 use super::frame::Frame;
 use super::{Buffer, Past, Stop};
 use crate::page::{Bytes, Kind, PageId};
+use crate::page_file::Page;
 use crate::{DiskError, Result};
 
 /// What only the writer knows.
@@ -152,7 +153,9 @@ impl Writer<'_> {
         }
         let new = std::mem::take(&mut self.copies).into_iter();
         let new: Vec<(PageId, *mut Frame)> = new
-            .map(|(id, bytes)| (id, Arc::into_raw(Arc::new(Frame::new(id, bytes, None))).cast_mut()))
+            .map(|(id, bytes)| {
+                (id, Arc::into_raw(Arc::new(Frame::new(id, Page::Owned(bytes), None))).cast_mut())
+            })
             .collect();
         self.made.clear();
         let freed = std::mem::take(&mut self.freed);

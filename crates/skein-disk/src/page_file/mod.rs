@@ -11,15 +11,19 @@
 //! reads. The file grows 1,024 pages at a time (section 2.1).
 
 mod header;
+mod mapping;
 mod places;
 
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use skein_log::storage::{Storage, StorageFile};
 
 pub(crate) use header::{HEADERS, Header, PER_PAGE};
+use mapping::{Mapped, Mapping};
 pub(crate) use places::Places;
 
 use crate::page::{Bytes, PAGE, PageId, Place};
@@ -28,11 +32,55 @@ use crate::{DiskError, Result};
 /// Pages by which the file grows.
 pub(crate) const GROWTH: u32 = 1024;
 
+/// How pages are read. They are written by calls either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Reading {
+    /// By calls, into memory of the cache's own. What cannot be read is an error.
+    #[default]
+    Calls,
+    /// From the file mapped into memory, as in the paper (section 2.1). The cache has pages that have changed, and keeps the books of the others; what cannot
+    /// be read ends the process by a signal.
+    Mapping,
+}
+
+impl FromStr for Reading {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        match name {
+            "pread" => Ok(Self::Calls),
+            "mmap" => Ok(Self::Mapping),
+            other => Err(format!("there is no way to read called '{other}'; there are pread and mmap")),
+        }
+    }
+}
+
+/// A page that was read, or made.
+#[derive(Debug)]
+pub(crate) enum Page {
+    Owned(Box<Bytes>),
+    Mapped(Mapped),
+}
+
+impl Deref for Page {
+    type Target = Bytes;
+
+    #[inline]
+    fn deref(&self) -> &Bytes {
+        match self {
+            Self::Owned(bytes) => bytes,
+            Self::Mapped(mapped) => mapped.bytes(),
+        }
+    }
+}
+
 /// The open file.
 #[derive(Debug)]
 pub(crate) struct PageFile {
     file: Box<dyn StorageFile>,
     path: PathBuf,
+    reading: Reading,
+    mapping: Mapping,
     /// Why nothing is written any more, if so: after a failed sync nobody knows what the file holds.
     stopped: OnceLock<String>,
 }
@@ -46,13 +94,23 @@ impl PageFile {
     /// Creates the file, which must not exist.
     pub(crate) fn create(storage: &dyn Storage, path: &Path) -> Result<Self> {
         let file = storage.create(path).map_err(|error| DiskError::io("create", path, &error))?;
-        Ok(Self { file, path: path.to_owned(), stopped: OnceLock::new() })
+        Ok(Self::new(file, path))
+    }
+
+    fn new(file: Box<dyn StorageFile>, path: &Path) -> Self {
+        let (reading, mapping, stopped) = (Reading::Calls, Mapping::default(), OnceLock::new());
+        Self { file, path: path.to_owned(), reading, mapping, stopped }
+    }
+
+    /// The file, read this way from now on.
+    pub(crate) fn read_by(self, reading: Reading) -> Self {
+        Self { reading, ..self }
     }
 
     /// Opens the file; none if there is no such file.
     pub(crate) fn open(storage: &dyn Storage, path: &Path, writable: bool) -> Result<Option<Self>> {
         match storage.open(path, writable) {
-            Ok(file) => Ok(Some(Self { file, path: path.to_owned(), stopped: OnceLock::new() })),
+            Ok(file) => Ok(Some(Self::new(file, path))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(DiskError::io("open", path, &error)),
         }
@@ -82,6 +140,19 @@ impl PageFile {
         let page = self.read_raw(place)?;
         page.verify(id).map_err(|what| self.damaged(place, what))?;
         Ok(page)
+    }
+
+    /// Reads the page at a place, which is to be this one, in the way that was chosen. The place has a reason to be kept.
+    pub(crate) fn page(&self, place: Place, id: PageId, places: &Arc<Mutex<Places>>) -> Result<Page> {
+        match self.reading {
+            Reading::Calls => self.read(place, id).map(Page::Owned),
+            Reading::Mapping => {
+                let mapped = self.mapping.page(&*self.file, place, places);
+                let mapped = mapped.map_err(|error| DiskError::io("map", &self.path, &error))?;
+                mapped.bytes().verify(id).map_err(|what| self.damaged(place, what))?;
+                Ok(Page::Mapped(mapped))
+            }
+        }
     }
 
     fn read_raw(&self, place: Place) -> Result<Box<Bytes>> {

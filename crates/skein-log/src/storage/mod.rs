@@ -14,6 +14,7 @@
 //! 4. After an error from a sync nothing is known of what it covered.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -98,4 +99,9 @@ pub trait StorageFile: Send + Sync + std::fmt::Debug {
 
     /// Makes the contents and the length durable.
     fn sync_data(&self) -> io::Result<()>;
+
+    /// The file's descriptor, by which it can be mapped into memory; none if it is no file of the system.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
