@@ -100,6 +100,28 @@ pub enum DiskError {
         /// The most there can be.
         limit: usize,
     },
+    /// A key has another version than a `cas` expects.
+    #[error("the key has {}, and {} was expected; read it again", version(*found), version(*expected))]
+    VersionDiffers {
+        /// The version that it has; none if it has no value.
+        found: Option<u64>,
+        /// The version that was expected.
+        expected: Option<u64>,
+    },
+    /// A value that is to be incremented is no integer.
+    #[error("the value `{value}` is not an integer from -2^63 to 2^63 - 1 in decimal digits; set one first")]
+    NotAnInteger {
+        /// The value, or how it begins.
+        value: String,
+    },
+    /// A sum is out of range.
+    #[error("{value} and {by} are more than 64 bits hold; the value stays {value}")]
+    Overflow {
+        /// The value before.
+        value: i64,
+        /// What was to be added.
+        by: i64,
+    },
     /// The last write to a key was begun and not ended, so that its value means nothing.
     #[error("the last write to the key `{key}` was interrupted, and its value is not valid; write it again")]
     Interrupted {
@@ -126,6 +148,10 @@ pub enum DiskError {
     /// The log says so.
     #[error(transparent)]
     Log(#[from] skein_log::LogError),
+}
+
+fn version(version: Option<u64>) -> String {
+    version.map_or("no value".to_owned(), |version| format!("version {version}"))
 }
 
 /// Bytes of a key that an error shows.

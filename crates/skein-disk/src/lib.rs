@@ -1,5 +1,15 @@
 //! The disk engine: persistent tries on a page buffer manager, for data larger than memory.
-#![expect(dead_code, reason = "the store that uses the tries is not there yet")]
+//!
+//! ```text
+//!   DiskStore      one trie in a folder, its writes logged                            store/
+//!   tries          classical, linked, hash: one algorithm, two layouts of nodes       trie/, catalog.rs
+//!   records        of any length, in pages with slots                                 record/
+//!   buffer manager some pages in memory; many readers, one writer; checkpoints        buffer/, policy/
+//!   page file      pages at places, shadow pages, two headers that take turns         page_file/, page.rs
+//! ```
+//!
+//! Source: Xie, "Trie-based Data Structures for Persistent Key-Value Store on SSD" (BitBase). Each module's head says what is the paper's and what is ours.
+//! `docs/format.md` describes every byte.
 
 mod buffer;
 mod catalog;
@@ -8,8 +18,14 @@ mod page;
 mod page_file;
 mod policy;
 mod record;
+mod store;
 mod trie;
 
+pub use buffer::{BufferStats, CACHE_LEAST};
 pub use error::{DiskError, Result};
+pub use page::PAGE;
 pub use page_file::Reading;
 pub use policy::Policy;
+pub use skein_log::Durability;
+pub use store::{DiskOptions, DiskStats, DiskStore};
+pub use trie::{Census, Cursor, Entry, Shape};

@@ -70,17 +70,22 @@ impl Written {
 }
 
 impl Buffer {
-    /// Makes all that was published the file's state. `moment` is called while nothing is written.
+    /// Makes all that was published the file's state. `moment` is called while nothing is written; `ready` before the state counts.
     ///
     /// # Errors
     /// A failed file operation. Then the file's state is what it was, or, if a sync failed, one of both.
-    pub(crate) fn checkpoint(&self, moment: impl FnOnce() -> Moment) -> Result<()> {
+    pub(crate) fn checkpoint(
+        &self,
+        moment: impl FnOnce() -> Moment,
+        ready: impl FnOnce(&Moment) -> Result<()>,
+    ) -> Result<()> {
         let mut durable = lock(&self.durable);
         let (moment, pages, mut claims) = self.begin(moment);
         let mut written = Written::default();
         let done = self
             .write_claims(&mut claims, &mut written)
             .and_then(|()| self.write_maps(&durable, pages, &mut written))
+            .and_then(|()| ready(&moment))
             .and_then(|()| self.end(&mut durable, moment, pages, &written));
         if done.is_err() {
             self.give_up(claims, &written);

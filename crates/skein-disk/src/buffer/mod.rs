@@ -44,10 +44,8 @@ use crate::page_file::{PageFile, Places};
 use crate::policy::{Fate, Replacement};
 use crate::{DiskError, Result};
 use checkpoint::Durable;
-#[cfg(test)]
 pub(crate) use checkpoint::Moment;
 use frame::Frame;
-#[cfg(test)]
 pub(crate) use open::CacheOptions;
 use table::{Entry, Table};
 pub(crate) use view::{Stop, View};
@@ -122,6 +120,7 @@ pub(crate) struct Reference<'b> {
     frame: Arc<Frame>,
 }
 
+#[cfg(test)]
 impl Reference<'_> {
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.frame.bytes
@@ -179,10 +178,6 @@ impl Buffer {
     #[cfg(test)]
     pub(crate) fn ids_in_use(&self) -> usize {
         self.table.len() as usize - lock(&self.writing).free.len()
-    }
-
-    pub(crate) fn file(&self) -> &PageFile {
-        &self.file
     }
 
     fn stripe(&self, id: PageId) -> &Mutex<()> {

@@ -13,16 +13,20 @@ use crate::record::{Pages, RecordId, Walked, records};
 
 /// What a trie has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Census {
-    pub(crate) keys: usize,
-    pub(crate) nodes: usize,
-    /// Pages of nodes, and pages of long values.
-    pub(crate) pages: usize,
-    pub(crate) overflow_pages: usize,
+#[non_exhaustive]
+pub struct Census {
+    /// Keys.
+    pub keys: usize,
+    /// Nodes.
+    pub nodes: usize,
+    /// Pages of nodes.
+    pub pages: usize,
+    /// Pages of long values.
+    pub overflow_pages: usize,
     /// Bytes that nodes take in their pages.
-    pub(crate) node_bytes: usize,
+    pub node_bytes: usize,
     /// Pages on the way to a key at most.
-    pub(crate) page_depth: usize,
+    pub page_depth: usize,
 }
 
 /// A node that is to be looked at.

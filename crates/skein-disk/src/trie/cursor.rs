@@ -25,7 +25,7 @@ enum Position {
 
 /// A place in the order of a trie's keys.
 #[derive(Debug)]
-pub(crate) struct Cursor<'b> {
+pub struct Cursor<'b> {
     buffer: &'b Buffer,
     trie: Trie,
     at: Position,
@@ -41,24 +41,37 @@ impl<'b> Cursor<'b> {
     }
 
     /// Goes to the first key that is not less than this one, and gives it.
-    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<Option<Entry>> {
+    ///
+    /// # Errors
+    /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
+    pub fn seek(&mut self, key: &[u8]) -> Result<Option<Entry>> {
         self.read(Bound::Included(key), Direction::Forward, FIRST)?;
         Ok(self.step())
     }
 
     /// Goes to the last key that is not greater than this one, and gives it.
-    pub(crate) fn seek_back(&mut self, key: &[u8]) -> Result<Option<Entry>> {
+    ///
+    /// # Errors
+    /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<Entry>> {
         self.read(Bound::Included(key), Direction::Backward, FIRST)?;
         Ok(self.step())
     }
 
     /// Goes to the next key, and gives it; past the last one if there is none.
-    pub(crate) fn next(&mut self) -> Result<Option<Entry>> {
+    ///
+    /// # Errors
+    /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
+    #[expect(clippy::should_implement_trait, reason = "a step may fail, and the other way there is `prev`")]
+    pub fn next(&mut self) -> Result<Option<Entry>> {
         self.go(Direction::Forward)
     }
 
     /// Goes to the key before, and gives it; before the first one if there is none.
-    pub(crate) fn prev(&mut self) -> Result<Option<Entry>> {
+    ///
+    /// # Errors
+    /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
+    pub fn prev(&mut self) -> Result<Option<Entry>> {
         self.go(Direction::Backward)
     }
 

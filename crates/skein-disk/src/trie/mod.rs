@@ -40,12 +40,13 @@ use std::ops::Bound;
 use crate::buffer::{Buffer, Stop, Writer};
 use crate::record::{Pages, RecordId, Walked};
 use crate::{DiskError, Result};
-pub(crate) use check::Census;
+pub use check::Census;
 use core::{Core, Value, valid};
-pub(crate) use cursor::Cursor;
+pub use cursor::Cursor;
 use hash::Hashing;
-pub(crate) use shape::Shape;
-pub(crate) use walk::{Direction, Entry};
+pub use shape::Shape;
+pub(crate) use walk::Direction;
+pub use walk::Entry;
 
 /// Bytes of a key at most.
 pub(crate) const KEY_MOST: usize = 65_535;

@@ -8,13 +8,19 @@ use crate::{DiskError, Result};
 
 /// Which trie it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// An array of `n` pointers in each node that has children (section 3.1).
-    Classical { n: u16 },
+    Classical {
+        /// Pointers of a node: 4, 8, 16, 32, 64, 128 or 256.
+        n: u16,
+    },
     /// A list of the children there are, by characters (section 3.2).
     Linked,
     /// A classical trie of the keys' hashes (section 3.3).
-    Hash { n: u16 },
+    Hash {
+        /// As for the classical trie.
+        n: u16,
+    },
 }
 
 impl fmt::Display for Shape {

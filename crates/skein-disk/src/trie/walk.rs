@@ -24,10 +24,13 @@ pub(crate) enum Direction {
 
 /// A key, and what it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) key: Vec<u8>,
-    pub(crate) version: u64,
-    pub(crate) value: Vec<u8>,
+pub struct Entry {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The number of the write that set it.
+    pub version: u64,
+    /// The value.
+    pub value: Vec<u8>,
 }
 
 /// Where in a node a walk is: before all, at the value, at the child of a symbol, or past all.

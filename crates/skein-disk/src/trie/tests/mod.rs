@@ -15,6 +15,7 @@ use super::core::Value;
 use super::{Census, Direction, Entry, Shape, Trie};
 use crate::buffer::{Buffer, CacheOptions, Moment};
 use crate::catalog::Catalog;
+use crate::page_file::Reading;
 use crate::{Policy, Result};
 
 const SHAPES: [Shape; 9] = [
@@ -43,7 +44,13 @@ struct Store {
 fn open(storage: &SimStorage, pages: usize) -> Buffer {
     storage.create_dir_all(Path::new("/db")).unwrap();
     let policy = if pages.is_multiple_of(2) { Policy::Lru } else { Policy::S3Fifo };
-    Buffer::open(storage, Path::new("/db/tries"), [7; 16], CacheOptions { pages, policy }).unwrap()
+    Buffer::open(
+        storage,
+        Path::new("/db/tries"),
+        [7; 16],
+        CacheOptions { pages, policy, reading: Reading::Calls },
+    )
+    .unwrap()
 }
 
 impl Store {
@@ -68,7 +75,7 @@ impl Store {
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        self.buffer.checkpoint(|| Moment { sequence, epoch: 0, catalog }).unwrap();
+        self.buffer.checkpoint(|| Moment { sequence, epoch: 0, catalog }, |_| Ok(())).unwrap();
     }
 
     /// Cuts the power, and opens the file again.

@@ -1,0 +1,141 @@
+//! Opening a store: the file's state, and what the log has beyond it.
+
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+
+use skein_log::storage::{OsStorage, Storage, lock_folder, make_folder};
+use skein_log::{CheckpointEpochs, Log, LogOptions, Recovered};
+use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::locks::lock;
+
+use super::record::Record;
+use super::{DiskOptions, DiskStore, FILE, LOG, Shared, Wanted};
+use crate::buffer::{Buffer, CacheOptions};
+use crate::catalog::Catalog;
+use crate::page::PageId;
+use crate::trie::Trie;
+use crate::{DiskError, Result};
+
+/// The trie's name in the catalog.
+const TRIE: &str = "main";
+
+impl DiskStore {
+    /// Opens the store in a folder; makes both if need be. What was acknowledged is there, at the level at which it was.
+    ///
+    /// # Errors
+    /// The folder is in use, or its file is none of this engine, of another format, damaged, or of another trie than the options say; an option out of range; a
+    /// failed file operation.
+    pub fn open(folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self> {
+        Self::open_on(Arc::new(OsStorage), folder, options)
+    }
+
+    /// The same on any storage.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_on(
+        storage: Arc<dyn Storage>,
+        folder: impl AsRef<Path>,
+        options: DiskOptions,
+    ) -> Result<Self> {
+        let folder = folder.as_ref();
+        make_folder(&*storage, folder)?;
+        let held = lock_folder(&*storage, folder, "lock")?;
+        let DiskOptions { cache_pages: pages, policy, reading, .. } = options;
+        let cache = CacheOptions { pages, policy, reading };
+        let buffer = Buffer::open(&*storage, &folder.join(FILE), skein_log::random_id(), cache)?;
+        let header = buffer.header();
+        let first = (header.sequence > 0).then(|| header.catalog());
+        let (catalog, trie) = open_trie(&buffer, first, &options)?;
+        let log_options = LogOptions {
+            logs: 1,
+            durability: options.durability,
+            segment_bytes: options.segment_bytes,
+            database: Some(header.database),
+            ..LogOptions::new(vec![folder.join(LOG)])
+        };
+        let epochs = CheckpointEpochs { begin: header.epoch, end: header.epoch };
+        let (log, recovered) = Log::open(storage, log_options, (header.epoch > 0).then_some(epochs))?;
+        let shared = Arc::new(Shared {
+            buffer,
+            log,
+            trie,
+            catalog,
+            options,
+            ordering: Mutex::new(()),
+            sequence: AtomicU64::new(header.sequence.max(1)),
+            logged: AtomicU64::new(0),
+            checkpoints: AtomicU64::new(0),
+            replayed: AtomicU64::new(0),
+            wanted: Mutex::new(Wanted::default()),
+            changed: Condvar::new(),
+        });
+        if header.sequence == 0 {
+            // The catalog and the trie are the first write, which the log does not have.
+            shared.checkpoint()?;
+        }
+        shared.replay(&recovered, header.epoch)?;
+        let thread = shared.clone();
+        let checkpointer = std::thread::Builder::new()
+            .name("skein-disk-checkpoint".to_owned())
+            .spawn(move || thread.take_checkpoints())
+            .map_err(|error| DiskError::io("start a thread for", folder, &error))?;
+        Ok(Self { shared, checkpointer: Mutex::new(Some(checkpointer)), lock: Mutex::new(Some(held)) })
+    }
+}
+
+/// The trie of a file, and where the catalog begins; a new file gets both.
+fn open_trie(buffer: &Buffer, first: Option<PageId>, options: &DiskOptions) -> Result<(PageId, Trie)> {
+    let mut writer = buffer.write();
+    let catalog = match first {
+        Some(first) => Catalog::at(first),
+        None => Catalog::create(&mut writer)?,
+    };
+    let trie = catalog.open(&mut writer, TRIE, options.shape, skein_log::random_id())?;
+    writer.publish()?;
+    Ok((catalog.first(), trie))
+}
+
+impl Shared {
+    /// Does again what the log has beyond the file.
+    fn replay(&self, recovered: &Recovered, from_epoch: u64) -> Result<()> {
+        let failed = Mutex::new(None);
+        // One thread, so that the records of the one log come in their order.
+        let replayed = recovered.replay(1, from_epoch, |_, record| {
+            self.apply(record.payload).map_err(|why| match why {
+                Why::NotARecord(what) => what,
+                Why::Failed(error) => lock(&failed).insert(error).to_string(),
+            })
+        });
+        match skein_sync::locks::into_inner(failed) {
+            Some(error) => Err(error),
+            None => Ok(replayed.map(|_| ())?),
+        }
+    }
+
+    fn apply(&self, payload: &[u8]) -> std::result::Result<(), Why> {
+        let not_ours =
+            || Why::NotARecord("the record is whole but not one that this program writes".to_owned());
+        let record = Record::parse(payload).ok_or_else(not_ours)?;
+        let last = self.sequence.load(Ordering::Relaxed);
+        if record.sequence <= last {
+            return if record.sequence <= self.buffer.header().sequence {
+                Ok(())
+            } else {
+                Err(Why::NotARecord(format!("write {} comes after write {last}", record.sequence)))
+            };
+        }
+        let mut writer = self.buffer.write();
+        self.put(&mut writer, &record).and_then(|()| writer.publish()).map_err(Why::Failed)?;
+        self.sequence.store(record.sequence, Ordering::Relaxed);
+        self.logged.fetch_add(record.len() as u64, Ordering::Relaxed);
+        self.replayed.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Why a record is not applied.
+enum Why {
+    NotARecord(String),
+    Failed(DiskError),
+}

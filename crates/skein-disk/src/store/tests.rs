@@ -1,0 +1,321 @@
+//! The store under crashes and failures, against a model.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use proptest::prelude::*;
+use skein_log::Durability;
+use skein_log::storage::Storage;
+use skein_log::storage::sim::{SimError, SimStorage};
+
+use super::{DiskOptions, DiskStore, FILE};
+use crate::trie::Shape;
+use crate::{DiskError, Result};
+
+const FOLDER: &str = "/db";
+const SHAPES: [Shape; 3] = [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }];
+
+fn open_as(storage: &SimStorage, shape: Shape, durability: Durability) -> Result<DiskStore> {
+    let options = DiskOptions {
+        shape,
+        durability,
+        cache_pages: 24,
+        checkpoint_bytes: 0,
+        segment_bytes: 64 << 10,
+        ..DiskOptions::default()
+    };
+    DiskStore::open_on(storage.share(), FOLDER, options)
+}
+
+fn open(storage: &SimStorage) -> Result<DiskStore> {
+    open_as(storage, Shape::Linked, Durability::Sync)
+}
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn key(number: usize) -> Vec<u8> {
+    format!("n_view_{}", number % 40).into_bytes()
+}
+
+fn contents(store: &DiskStore) -> Result<Model> {
+    let mut cursor = store.cursor()?;
+    let mut all = Model::new();
+    while let Some(entry) = cursor.next()? {
+        all.insert(entry.key, entry.value);
+    }
+    Ok(all)
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Set(usize, Vec<u8>),
+    Inc(usize, i64),
+    Cas(usize, bool),
+    Remove(usize),
+    Get(usize),
+    Checkpoint,
+    Crash(u64),
+    Close,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let value = prop_oneof![
+        4 => prop::collection::vec(any::<u8>(), 0..40),
+        1 => (1_500..20_000_usize).prop_map(|len| vec![7; len]),
+    ];
+    let step = prop_oneof![
+        6 => (any::<usize>(), value).prop_map(|(at, value)| Step::Set(at, value)),
+        2 => (any::<usize>(), any::<i64>()).prop_map(|(at, by)| Step::Inc(at, by)),
+        2 => (any::<usize>(), any::<bool>()).prop_map(|(at, right)| Step::Cas(at, right)),
+        2 => any::<usize>().prop_map(Step::Remove),
+        3 => any::<usize>().prop_map(Step::Get),
+        1 => Just(Step::Checkpoint),
+        1 => any::<u64>().prop_map(Step::Crash),
+        1 => Just(Step::Close),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+/// Does a step to the store and to the model.
+fn step(store: &DiskStore, model: &mut Model, step: &Step) -> std::result::Result<(), TestCaseError> {
+    match step {
+        Step::Set(at, value) => {
+            store.set(&key(*at), value).unwrap();
+            model.insert(key(*at), value.clone());
+        }
+        Step::Inc(at, by) => {
+            let before =
+                model.get(&key(*at)).map_or(Some(0), |value| str::from_utf8(value).ok()?.parse().ok());
+            let sum = before.and_then(|before: i64| before.checked_add(*by));
+            match (store.inc(&key(*at), *by), sum) {
+                (Ok(is), Some(sum)) => {
+                    prop_assert_eq!(is, sum);
+                    model.insert(key(*at), sum.to_string().into_bytes());
+                }
+                (Err(DiskError::NotAnInteger { .. }), None) => prop_assert!(before.is_none()),
+                (Err(DiskError::Overflow { value, .. }), None) => prop_assert_eq!(Some(value), before),
+                (other, sum) => prop_assert!(false, "{:?} and {:?}", other, sum),
+            }
+        }
+        Step::Cas(at, right) => {
+            let version = store.get_entry(&key(*at)).unwrap().map(|(version, _)| version);
+            let expected = if *right { version } else { Some(version.unwrap_or(1) + 1_000_000) };
+            match store.cas(&key(*at), expected, b"swapped") {
+                Ok(new) => {
+                    prop_assert!(*right && Some(new) > version);
+                    model.insert(key(*at), b"swapped".to_vec());
+                }
+                Err(DiskError::VersionDiffers { found, .. }) => prop_assert!(!*right && found == version),
+                Err(error) => prop_assert!(false, "{}", error),
+            }
+        }
+        Step::Remove(at) => {
+            prop_assert_eq!(store.remove(&key(*at)).unwrap(), model.remove(&key(*at)).is_some());
+        }
+        Step::Get(at) => prop_assert_eq!(store.get(&key(*at)).unwrap(), model.get(&key(*at)).cloned()),
+        Step::Checkpoint => store.checkpoint().unwrap(),
+        Step::Crash(_) | Step::Close => {}
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn what_was_acknowledged_is_there_after_any_crash(steps in steps(), which in 0..SHAPES.len()) {
+        let storage = SimStorage::new();
+        let open = || open_as(&storage, SHAPES[which], Durability::Sync).unwrap();
+        let mut store = open();
+        let mut model = Model::new();
+        for each in &steps {
+            match each {
+                Step::Crash(seed) => {
+                    storage.reboot(*seed);
+                    drop(store);
+                    store = open();
+                }
+                Step::Close => {
+                    store.close().unwrap();
+                    store = open();
+                }
+                other => step(&store, &mut model, other)?,
+            }
+        }
+        let census = store.check().unwrap();
+        prop_assert!(census.keys == model.len() || which == 2);
+        for at in 0..40 {
+            prop_assert_eq!(store.get(&key(at)).unwrap(), model.get(&key(at)).cloned());
+        }
+        if which < 2 {
+            prop_assert_eq!(contents(&store).unwrap(), model);
+        }
+    }
+}
+
+/// Writes, a checkpoint in between, and more writes; returns how many were acknowledged.
+fn script(store: &DiskStore) -> std::result::Result<usize, usize> {
+    for number in 0..30 {
+        store.set(&key(number), &vec![number as u8; 10 + 200 * (number % 9)]).map_err(|_| number)?;
+        if number == 12 {
+            // What fails here is no write.
+            _ = store.checkpoint();
+        }
+    }
+    Ok(30)
+}
+
+fn assert_prefix(store: &DiskStore, acknowledged: usize, about: &str) {
+    let found = contents(store).unwrap();
+    let is_prefix = |len: usize| {
+        let values = (0..len).map(|number| (key(number), vec![number as u8; 10 + 200 * (number % 9)]));
+        found == values.collect::<Model>()
+    };
+    // The write that was under way may be there.
+    assert!(is_prefix(acknowledged) || is_prefix(acknowledged + 1), "{about}: {} keys", found.len());
+}
+
+#[test]
+fn a_power_cut_at_any_operation_loses_nothing_that_was_acknowledged() {
+    let storage = SimStorage::new();
+    let store = open(&storage).unwrap();
+    let begin = storage.operations();
+    script(&store).unwrap();
+    let operations = storage.operations() - begin;
+    drop(store);
+    for cut in 1..operations + 10 {
+        let storage = SimStorage::new();
+        let store = open(&storage).unwrap();
+        storage.cut_power_at(storage.operations() + cut);
+        let acknowledged = script(&store).unwrap_or_else(|acknowledged| acknowledged);
+        drop(store);
+        storage.reboot(cut);
+        // Once more while it recovers.
+        storage.cut_power_at(storage.operations() + 1 + cut % 40);
+        drop(open(&storage));
+        storage.reboot(cut + 1);
+        let store = open(&storage).unwrap();
+        assert_prefix(&store, acknowledged, &format!("cut at {cut}"));
+        store.check().unwrap();
+    }
+}
+
+#[test]
+fn an_error_at_any_operation_is_told_and_nothing_acknowledged_is_lost() {
+    for error in [SimError::Io, SimError::NoSpace] {
+        for at in (1..120).step_by(2) {
+            let storage = SimStorage::new();
+            let store = open(&storage).unwrap();
+            storage.fail_at(storage.operations() + at, error, at % 3 == 0);
+            let acknowledged = script(&store).unwrap_or_else(|acknowledged| acknowledged);
+            drop(store);
+            storage.no_faults();
+            storage.reboot(at);
+            let store = open(&storage).unwrap();
+            assert_prefix(&store, acknowledged, &format!("{error:?} at {at}"));
+        }
+    }
+}
+
+#[test]
+fn increments_of_many_threads_add_up_and_so_do_compared_ones() {
+    let storage = SimStorage::new();
+    let store = open_as(&storage, Shape::Linked, Durability::Buffered).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4_i64 {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..500 {
+                    store.inc(b"total", thread).unwrap();
+                    loop {
+                        let entry = store.get_entry(b"compared").unwrap();
+                        let count: u64 = entry
+                            .as_ref()
+                            .map_or(0, |(_, value)| str::from_utf8(value).unwrap().parse().unwrap());
+                        let next = (count + 1).to_string();
+                        match store.cas(b"compared", entry.map(|(version, _)| version), next.as_bytes()) {
+                            Ok(_) => break,
+                            Err(DiskError::VersionDiffers { .. }) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    if round % 100 == 0 {
+                        store.checkpoint().unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let assert_sums = |store: &DiskStore| {
+        assert_eq!(store.get(b"total").unwrap(), Some(b"3000".to_vec()));
+        assert_eq!(store.get(b"compared").unwrap(), Some(b"2000".to_vec()));
+    };
+    assert_sums(&store);
+    store.close().unwrap();
+    let store = open_as(&storage, Shape::Linked, Durability::Buffered).unwrap();
+    assert_sums(&store);
+    assert_eq!(store.stats().replayed, 0, "a closed store has all in its file");
+    store.set(b"last", b"write").unwrap();
+    store.sync().unwrap();
+    storage.reboot(1);
+    let store = open_as(&storage, Shape::Linked, Durability::Buffered).unwrap();
+    assert_eq!(store.stats().replayed, 1);
+}
+
+#[test]
+fn a_store_takes_checkpoints_as_its_log_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let options =
+        DiskOptions { checkpoint_bytes: 100_000, segment_bytes: 64 << 10, ..DiskOptions::default() };
+    let store = DiskStore::open(folder.path(), options.clone()).unwrap();
+    for number in 0..20_000_u32 {
+        store.set(format!("key {number}").as_bytes(), &number.to_le_bytes()).unwrap();
+    }
+    while store.stats().checkpoints < 2 {
+        std::thread::yield_now();
+    }
+    drop(store);
+    let store = DiskStore::open(folder.path(), options).unwrap();
+    assert_eq!(store.check().unwrap().keys, 20_000);
+    let refused = DiskStore::open(folder.path(), DiskOptions::default()).unwrap_err().to_string();
+    assert!(refused.contains("in use by another process"), "{refused}");
+    store.close().unwrap();
+    let other = DiskOptions { shape: Shape::Hash { n: 16 }, ..DiskOptions::default() };
+    let refused = DiskStore::open(folder.path(), other).unwrap_err().to_string();
+    assert!(
+        refused.contains("is a linked trie, and was to be opened as a hash trie of 16 children"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_damaged_page_is_named_and_what_is_not_below_it_is_there() {
+    let storage = SimStorage::new();
+    let store = open(&storage).unwrap();
+    for number in 0..2_000_u32 {
+        store.set(format!("{number:04}").as_bytes(), &[1; 30]).unwrap();
+    }
+    store.close().unwrap();
+    let path = Path::new(FOLDER).join(FILE);
+    let store = open(&storage).unwrap();
+    let pages = store.check().unwrap().pages;
+    assert!(pages > 20, "{pages}");
+    drop(store);
+    storage.damage(&path, 30 * 4096 + 100, &[0x40]);
+    let store = open(&storage).unwrap();
+    let (mut found, mut lost) = (0, 0);
+    for number in 0..2_000_u32 {
+        match store.get(format!("{number:04}").as_bytes()) {
+            Ok(value) => {
+                assert_eq!(value, Some(vec![1; 30]));
+                found += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("its checksum says"), "{error}");
+                lost += 1;
+            }
+        }
+    }
+    assert!(found > 1_000 && lost > 0, "{found} and {lost}");
+    assert!(matches!(store.check(), Err(DiskError::Damaged { .. })));
+}
