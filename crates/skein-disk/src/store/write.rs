@@ -95,7 +95,6 @@ impl Shared {
         key: &[u8],
         decide: impl FnOnce(&Self, &mut Writer<'_>) -> Result<(Change, T)>,
     ) -> Result<(u64, T)> {
-        let operation = self.log.enter(0)?;
         let ordering = lock(&self.ordering);
         let mut writer = self.buffer.write();
         let (change, answer) = decide(self, &mut writer)?;
@@ -108,11 +107,13 @@ impl Shared {
         let sequence = 1 + self.sequence.fetch_add(1, Ordering::Relaxed);
         let record = Record { sequence, key, value };
         self.put(&mut writer, &record)?;
+        // Not before: no epoch closes while this is held, and the pages may have had to be read.
+        let operation = self.log.enter(0)?;
         let epoch = operation.epoch();
         writer.publish()?;
         operation.append(epoch, |out| record.append(out));
-        drop(ordering);
         drop(operation);
+        drop(ordering);
         self.count(record.len());
         if self.log.durability() == Durability::Sync {
             self.log.wait_durable(epoch)?;
