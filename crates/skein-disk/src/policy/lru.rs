@@ -63,6 +63,7 @@ impl Replacement for Lru {
     }
 
     fn come(&mut self, page: PageId) {
+        self.forget(page);
         let new = Cell { page, before: NONE, after: NONE };
         let cell = self.free.pop().unwrap_or_else(|| {
             self.cells.push(new);

@@ -49,7 +49,7 @@ pub(crate) trait Replacement: Send + std::fmt::Debug {
     /// Whether [`used`](Self::used) is to be called.
     fn wants_uses(&self) -> bool;
 
-    /// A page has come that is not here.
+    /// A page has come. It may be here already, if it went and came again while somebody was about to say so.
     fn come(&mut self, page: PageId);
 
     /// A page was used. It may have left.
@@ -141,6 +141,20 @@ mod tests {
             left.sort_unstable();
             assert_eq!(left, [0, 1, 2, 4, 5, 6, 7, 8], "{policy:?}");
             assert_eq!(replacement.leave(&mut |_| false, &mut |_| Fate::Leaves), None, "{policy:?}");
+        }
+    }
+
+    /// Incident: a page was freed while a reader was about to say that it had come, and its id used again: it came twice. Consequence: the list had
+    /// an entry that never left, which was proposed for ever, and writers found no room. Fix: who comes again is forgotten first.
+    #[test]
+    fn a_page_that_comes_twice_leaves_once() {
+        for policy in [Policy::Lru, Policy::S3Fifo] {
+            let mut replacement = policy.for_cache(10);
+            [1, 2, 1].map(PageId).into_iter().for_each(|page| replacement.come(page));
+            let mut left: Vec<_> =
+                (0..4).map_while(|_| replacement.leave(&mut |_| false, &mut |_| Fate::Leaves)).collect();
+            left.sort_unstable();
+            assert_eq!(left, [1, 2].map(PageId), "{policy:?}");
         }
     }
 
