@@ -110,7 +110,8 @@ impl Recovered {
     /// Hands every durable record of the epochs from `from_epoch` on to `apply`, on `threads` threads; the
     /// first argument is the thread's number, counted from 0.
     ///
-    /// Records come in no particular order, not even those of one log: the caller's versions decide. What
+    /// On several threads records come in no particular order, not even those of one log: the caller's versions decide. On one
+    /// thread those of one log come in the order in which they were appended. What
     /// `apply` refuses is reported as damage at that record's place.
     ///
     /// # Errors

@@ -218,7 +218,7 @@ impl Buffer {
                 // Somebody else was faster, or the page is no more, or cannot be read.
                 Ok(false) | Err(_) => self.give_back_room(),
             }
-            if !came? && entry.place().is_none() && entry.frame.load(PROTECT).is_null() {
+            if !came? && !self.is_page(id) {
                 return Ok(None);
             }
         }
@@ -255,6 +255,13 @@ impl Buffer {
         let Some(frame) = self.read_frame(id, entry)? else { return Ok(None) };
         let is_kept = frame.place().is_some_and(|place| lock(&self.places).keep(place));
         Ok(is_kept.then_some(Past { buffer: self, frame }))
+    }
+
+    /// Whether there is such a page, in memory or in the file.
+    fn is_page(&self, id: PageId) -> bool {
+        self.table
+            .get(id)
+            .is_some_and(|entry| entry.place().is_some() || !entry.frame.load(PROTECT).is_null())
     }
 
     /// Makes room for one page more.

@@ -131,12 +131,14 @@ impl Buffer {
     fn fetch_for_walk<'b>(&'b self, id: PageId, fetched: &mut Fetched<'b>) -> Result<()> {
         // Readers leave half of the cache to what comes and goes; so a writer finds room beside any number of them.
         let is_crowded = self.counts.referred.load(Ordering::Relaxed) >= self.cache / 2;
-        match if is_crowded { Err(DiskError::CacheInUse { cache: self.cache }) } else { self.fetch(id) } {
-            // A page that is no more is none of this moment.
-            Ok(reference) => fetched.references.extend(reference),
-            Err(DiskError::CacheInUse { .. }) => fetched.past.extend(self.read_past(id)?),
-            Err(error) => return Err(error),
+        if !is_crowded {
+            match self.fetch(id) {
+                Err(DiskError::CacheInUse { .. }) => {}
+                // A page that is no more is none of this moment.
+                fetch => return fetch.map(|reference| fetched.references.extend(reference)),
+            }
         }
+        fetched.past.extend(self.read_past(id)?);
         Ok(())
     }
 

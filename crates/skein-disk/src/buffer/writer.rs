@@ -4,8 +4,7 @@
 //! they are published. A write that is given up, by an error say, leaves nothing behind.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::{Arc, MutexGuard};
 
 use skein_sync::atomic::{Ordering, fence};
@@ -60,48 +59,45 @@ impl Buffer {
 impl Writer<'_> {
     /// A page as it is to be.
     pub(crate) fn page(&mut self, id: PageId) -> Result<&Bytes> {
-        if !self.copies.contains_key(&id) {
-            self.bring(id)?;
+        loop {
+            if let Some(found) = self.find(id) {
+                // SAFETY: the guard keeps frames, and copies and what was read past the cache are ours: as long as this write is borrowed they stay.
+                return Ok(unsafe { found.as_ref() });
+            }
+            // Past the cache, so that it does not leave before it has been looked at. It comes to the cache when it is published, or read.
+            match self.buffer.read_past(id)? {
+                Some(past) => self.past.push(past),
+                // A reader may have brought it meanwhile; then it is found, or has left again.
+                None if self.buffer.is_page(id) => {}
+                None => return Err(self.buffer.wrong(id, "there is no such page, and it is referred to")),
+            }
         }
-        self.known(id).ok_or_else(|| self.buffer.wrong(id, "there is no such page, and it is referred to"))
     }
 
-    /// A page, if it was copied, or is in memory, or was read for this write.
-    fn known(&self, id: PageId) -> Option<&Bytes> {
+    /// A page, if it was copied, or is in memory, or was read for this write. Others may let it leave the table at any time.
+    fn find(&self, id: PageId) -> Option<NonNull<Bytes>> {
         if let Some(copy) = self.copies.get(&id) {
-            return Some(copy);
+            return Some(NonNull::from(&**copy));
         }
         let frame = self.buffer.table.get(id)?.frame.load(PROTECT);
         let _ = &self.guard;
-        // SAFETY: the guard keeps it as long as this write is borrowed.
+        // SAFETY: the guard keeps it.
         match unsafe { frame.as_ref() } {
             Some(frame) => {
                 frame.count_use();
-                Some(&frame.bytes)
+                Some(NonNull::from(&*frame.bytes))
             }
-            None => self.past.iter().find_map(|past| past.bytes_of(id)),
+            None => self.past.iter().find_map(|past| past.bytes_of(id)).map(NonNull::from),
         }
-    }
-
-    /// Brings a page to where [`known`](Self::known) finds it, if there is such a page.
-    fn bring(&mut self, id: PageId) -> Result<()> {
-        if self.known(id).is_some() {
-            return Ok(());
-        }
-        // Past the cache, so that it does not leave before it has been looked at. It comes to the cache when it is published, or read.
-        let past = self.buffer.read_past(id)?;
-        self.past.extend(past);
-        Ok(())
     }
 
     /// A page, to be changed.
     pub(crate) fn page_mut(&mut self, id: PageId) -> Result<&mut Bytes> {
-        let is_copied = self.copies.contains_key(&id);
-        let copy = if is_copied { None } else { Some(Box::new(self.page(id)?.clone())) };
-        match self.copies.entry(id) {
-            Entry::Occupied(there) => Ok(there.into_mut()),
-            Entry::Vacant(vacant) => Ok(vacant.insert(copy.unwrap_or_else(|| Bytes::new(id, Kind::Records)))),
-        }
+        let copy = match self.copies.remove(&id) {
+            Some(copy) => copy,
+            None => Box::new(self.page(id)?.clone()),
+        };
+        Ok(self.copies.entry(id).or_insert(copy))
     }
 
     /// A new page.

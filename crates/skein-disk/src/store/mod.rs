@@ -163,7 +163,7 @@ impl DiskStore {
         buffer.read_with(|view| trie.check(&mut &*view))
     }
 
-    /// Makes all that was written before durable.
+    /// Makes all that was written before durable. At [`Durability::None`] there is no log: then only a [`checkpoint`](Self::checkpoint) does.
     ///
     /// # Errors
     /// The log is stopped by a failure.
@@ -206,8 +206,9 @@ impl DiskStore {
 
 impl Drop for DiskStore {
     fn drop(&mut self) {
-        // What is not the file's own is in the log.
-        _ = self.end();
+        if let Err(error) = self.end() {
+            tracing::warn!(%error, "the store was dropped without a last checkpoint");
+        }
     }
 }
 
@@ -238,8 +239,10 @@ impl Shared {
                 continue;
             }
             drop(wanted);
-            // What fails here fails again at the next one, or when the store is closed; the log has it all.
-            _ = self.checkpoint();
+            // Nothing is lost: the log has what the file has not, and the store goes on.
+            if let Err(error) = self.checkpoint() {
+                tracing::warn!(%error, "a checkpoint was not taken");
+            }
             wanted = lock(&self.wanted);
         }
     }

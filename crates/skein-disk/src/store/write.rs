@@ -1,5 +1,7 @@
 //! Writes: set, compare and set, increment, remove (section 2: the paper's operations, there on integers alone).
 
+use std::borrow::Cow;
+
 use skein_log::Durability;
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
@@ -10,8 +12,8 @@ use crate::buffer::Writer;
 use crate::{DiskError, Result};
 
 /// What a write does to a key.
-enum Change {
-    Set(Vec<u8>),
+enum Change<'v> {
+    Set(Cow<'v, [u8]>),
     Remove,
     Nothing,
 }
@@ -22,7 +24,7 @@ impl DiskStore {
     /// # Errors
     /// A key or a value that is too long; a failed file operation; writes that were stopped by one. Unless the error is the log's, nothing was changed.
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<u64> {
-        self.shared.write(key, |_, _| Ok((Change::Set(value.to_vec()), ()))).map(|(version, ())| version)
+        self.shared.write(key, |_, _| Ok((Change::Set(value.into()), ()))).map(|(version, ())| version)
     }
 
     /// Sets the value of a key if its version is the one that is expected, or, with none, if it has no value; returns its new version. A last write that was
@@ -39,7 +41,7 @@ impl DiskStore {
             if found != expected {
                 return Err(DiskError::VersionDiffers { found, expected });
             }
-            Ok((Change::Set(value.to_vec()), ()))
+            Ok((Change::Set(value.into()), ()))
         };
         self.shared.write(key, decide).map(|(version, ())| version)
     }
@@ -53,7 +55,7 @@ impl DiskStore {
             let found = shared.found(writer, key)?.map(|(_, value)| value);
             let before = found.map_or(Ok(0), |value| integer(&value))?;
             let sum = before.checked_add(by).ok_or(DiskError::Overflow { value: before, by })?;
-            Ok((Change::Set(sum.to_string().into_bytes()), sum))
+            Ok((Change::Set(sum.to_string().into_bytes().into()), sum))
         };
         self.shared.write(key, decide).map(|(_, sum)| sum)
     }
@@ -90,10 +92,10 @@ impl Shared {
     }
 
     /// Does what is decided about a key; returns the number of the write, 0 if there is none.
-    fn write<T>(
+    fn write<'v, T>(
         &self,
         key: &[u8],
-        decide: impl FnOnce(&Self, &mut Writer<'_>) -> Result<(Change, T)>,
+        decide: impl FnOnce(&Self, &mut Writer<'_>) -> Result<(Change<'v>, T)>,
     ) -> Result<(u64, T)> {
         let ordering = lock(&self.ordering);
         let mut writer = self.buffer.write();

@@ -30,7 +30,7 @@ pub struct Census {
 }
 
 /// A node that is to be looked at.
-struct Todo {
+struct Waiting {
     id: RecordId,
     parent: Option<RecordId>,
     /// Symbols before the one that leads to it.
@@ -66,30 +66,30 @@ impl Core {
 impl Check<'_> {
     fn nodes(&mut self, pages: &mut impl Pages) -> Walked<()> {
         let mut path = Path::new(self.core.symbols, 0);
-        let mut stack = vec![Todo { id: self.core.root, parent: None, depth: 0, symbol: 0, pages: 0 }];
-        while let Some(todo) = stack.pop() {
-            if !self.seen.insert(todo.id) {
-                return Err(wrong(todo.id, "two pointers lead to it"));
+        let mut stack = vec![Waiting { id: self.core.root, parent: None, depth: 0, symbol: 0, pages: 0 }];
+        while let Some(next) = stack.pop() {
+            if !self.seen.insert(next.id) {
+                return Err(wrong(next.id, "two pointers lead to it"));
             }
-            path.truncate(todo.depth);
-            if todo.parent.is_some() {
-                path.push(todo.symbol);
+            path.truncate(next.depth);
+            if next.parent.is_some() {
+                path.push(next.symbol);
             }
-            let crossed = self.page_of(&todo)?;
+            let crossed = self.page_of(&next)?;
             self.census.page_depth = self.census.page_depth.max(crossed);
-            let node = node(pages, todo.id)?;
-            self.shape(&todo, &node, &path)?;
-            push_prefix(&mut path, todo.id, &node, self.core.symbols.count(KEY_MOST))?;
+            let node = node(pages, next.id)?;
+            self.shape(&next, &node, &path)?;
+            push_prefix(&mut path, next.id, &node, self.core.symbols.count(KEY_MOST))?;
             let children: Vec<(u8, RecordId)> = node.children.iter().collect();
-            if todo.parent.is_some() && node.value.is_none() && children.is_empty() {
-                return Err(wrong(todo.id, "it has neither a value nor a child"));
+            if next.parent.is_some() && node.value.is_none() && children.is_empty() {
+                return Err(wrong(next.id, "it has neither a value nor a child"));
             }
-            if let Some(chain) = self.value(&todo, &node, &path)? {
-                self.overflow(&todo, &chain.pages(pages)?)?;
+            if let Some(chain) = self.value(&next, &node, &path)? {
+                self.overflow(&next, &chain.pages(pages)?)?;
             }
-            let of = |(symbol, id)| Todo {
+            let of = |(symbol, id)| Waiting {
                 id,
-                parent: Some(todo.id),
+                parent: Some(next.id),
                 depth: path.depth(),
                 symbol,
                 pages: crossed,
@@ -100,23 +100,23 @@ impl Check<'_> {
     }
 
     /// Invariant 1 of `placement.rs`; how many pages lead to the node.
-    fn page_of(&mut self, todo: &Todo) -> Walked<usize> {
-        let (page, parent) = (todo.id.page, todo.parent);
+    fn page_of(&mut self, next: &Waiting) -> Walked<usize> {
+        let (page, parent) = (next.id.page, next.parent);
         if parent.is_some_and(|parent| parent.page == page) {
             self.pages.entry(page).and_modify(|page| page.1 += 1);
-            return Ok(todo.pages);
+            return Ok(next.pages);
         }
         let (owner, count) = self.pages.entry(page).or_insert((parent, 0));
         *count += 1;
         if *owner == parent {
-            return Ok(todo.pages + 1);
+            return Ok(next.pages + 1);
         }
-        Err(wrong(todo.id, format!("its parent is {parent:?}, and its page's owner {owner:?}")))
+        Err(wrong(next.id, format!("its parent is {parent:?}, and its page's owner {owner:?}")))
     }
 
     /// Prefix and children by themselves.
-    fn shape(&mut self, todo: &Todo, node: &Node<'_>, path: &Path) -> Walked<()> {
-        let fail = |what: &str| Err(wrong(todo.id, what));
+    fn shape(&mut self, next: &Waiting, node: &Node<'_>, path: &Path) -> Walked<()> {
+        let fail = |what: &str| Err(wrong(next.id, what));
         let symbols = self.core.symbols;
         let range = path.depth()..path.depth() + node.symbols;
         if node.prefix.len() > PREFIX_MOST {
@@ -136,10 +136,15 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn value(&mut self, todo: &Todo, node: &Node<'_>, path: &Path) -> Walked<Option<super::overflow::Chain>> {
+    fn value(
+        &mut self,
+        next: &Waiting,
+        node: &Node<'_>,
+        path: &Path,
+    ) -> Walked<Option<super::overflow::Chain>> {
         let Some(value) = node.value else { return Ok(None) };
         if path.key().is_none() {
-            return Err(wrong(todo.id, "it has a value, and no key ends there"));
+            return Err(wrong(next.id, "it has a value, and no key ends there"));
         }
         self.census.keys += 1;
         match value.stored {
@@ -148,10 +153,10 @@ impl Check<'_> {
         }
     }
 
-    fn overflow(&mut self, todo: &Todo, chain: &[PageId]) -> Walked<()> {
+    fn overflow(&mut self, next: &Waiting, chain: &[PageId]) -> Walked<()> {
         match chain.iter().find(|page| !self.overflow.insert(**page)) {
             Some(page) => {
-                Err(wrong(todo.id, format!("its value has page {}, which another one has", page.0)))
+                Err(wrong(next.id, format!("its value has page {}, which another one has", page.0)))
             }
             None => Ok(()),
         }

@@ -13,10 +13,10 @@ use arrayvec::ArrayVec;
 
 use super::MlpIndex;
 use super::key::Key;
-use super::levels::{ALL, deepest_first};
+use super::levels::deepest_first;
 use super::name::{LEVEL_MIN, Pair};
 use super::search::{Asked, Says, says};
-use super::variant::{ALL_LEVELS, WITHOUT_PREFETCH, has};
+use super::variant::{WITHOUT_PREFETCH, has};
 use crate::slot::Slot;
 
 /// Keys whose buckets are in flight together.
@@ -83,11 +83,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     fn ask_first(&self, key: Key) -> Asked {
         let size = self.table.size();
         let mut asked = Asked::new();
-        for level in deepest_first(if has(V, ALL_LEVELS) {
-            ALL
-        } else {
-            self.table.levels.load(skein_sync::atomic::Ordering::Relaxed) >> 16
-        }) {
+        for level in deepest_first(self.batch_levels()) {
             let pair = self.table.pair(key, level, size);
             if !has(V, WITHOUT_PREFETCH) {
                 self.table.prefetch_bucket(pair.primary);

@@ -15,6 +15,8 @@ const USUAL: u32 = ALL & !(1 << LEVEL_MAX);
 pub(super) const ONE_IN: u32 = 24;
 /// The same for lookups of a batch, which go on together, and for whom each level more is a line more.
 pub(super) const ONE_IN_BATCH: u32 = 6;
+/// Where, in the word that searches read, the levels of batches begin.
+pub(super) const BATCH_SHIFT: u32 = 16;
 /// Nodes that are remembered; the older ones fade.
 const REMEMBERED: u32 = 1 << 14;
 

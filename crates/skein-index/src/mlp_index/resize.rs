@@ -11,7 +11,7 @@ use skein_sync::spin::Backoff;
 use super::MlpIndex;
 use super::change::{Change, Obstacle};
 use super::image::SLOTS;
-use super::levels::{Levels, ONE_IN, ONE_IN_BATCH};
+use super::levels::{BATCH_SHIFT, Levels, ONE_IN, ONE_IN_BATCH};
 use super::node::level_in;
 use super::table::{LEAST, MOST};
 use super::variant::{BUCKET_PER_KEY, CROWDED, FIXED, has};
@@ -36,7 +36,7 @@ pub(super) struct Sizing(Levels);
 impl Sizing {
     /// The levels that matter, and in the upper half those that matter to a batch.
     pub(super) fn levels(&self) -> u32 {
-        self.0.that_matter(ONE_IN) | self.0.that_matter(ONE_IN_BATCH) << 16
+        self.0.that_matter(ONE_IN) | self.0.that_matter(ONE_IN_BATCH) << BATCH_SHIFT
     }
 }
 

@@ -17,7 +17,7 @@ use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
 use super::key::{BYTES, Key};
-use super::levels::{ALL, deepest_first};
+use super::levels::{ALL, BATCH_SHIFT, deepest_first};
 use super::name::{HEADER, LEVEL_MIN, Pair, Seeds, turned, turned_back};
 use super::node::{Body, Kind, Node, Raw, has_child, length_in};
 use super::table::Found;
@@ -63,14 +63,23 @@ pub(super) struct Path {
 }
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// The levels to be asked for at once.
+    /// The levels to be asked for at once by a lookup.
     #[inline(always)]
     pub(super) fn levels(&self) -> u32 {
-        if has(V, ALL_LEVELS) {
-            ALL
-        } else {
-            self.table.levels.load(skein_sync::atomic::Ordering::Relaxed) & 0xffff
-        }
+        self.levels_from(0)
+    }
+
+    /// Those to be asked for by a lookup of a batch.
+    #[inline(always)]
+    pub(super) fn batch_levels(&self) -> u32 {
+        self.levels_from(BATCH_SHIFT)
+    }
+
+    #[inline(always)]
+    fn levels_from(&self, bit: u32) -> u32 {
+        // Relaxed: advice, that orders nothing.
+        let learned = self.table.levels.load(skein_sync::atomic::Ordering::Relaxed) >> bit;
+        ALL & if has(V, ALL_LEVELS) { ALL } else { learned }
     }
 
     /// Asks for the buckets of a key's names of some levels.

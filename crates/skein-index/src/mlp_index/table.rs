@@ -60,7 +60,7 @@ pub(super) struct Table<const V: usize> {
     pub(super) versions: Versions,
     pub(super) seeds: Seeds,
     pub(super) sizing: Mutex<Sizing>,
-    /// Which levels most nodes are of, a bit for each: those that a search asks for at once (`levels.rs`).
+    /// Which levels most nodes are of, a bit for each: those that a search asks for at once, and above them those of a batch (`levels.rs`).
     pub(super) levels: AtomicU32,
     /// How many slots are in use.
     pub(super) used: Counter,
