@@ -41,10 +41,15 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    #[inline]
     fn of(byte: u8) -> Option<Self> {
-        [Self::Records, Self::Overflow, Self::Map, Self::Directory]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        match byte {
+            1 => Some(Self::Records),
+            2 => Some(Self::Overflow),
+            3 => Some(Self::Map),
+            4 => Some(Self::Directory),
+            _ => None,
+        }
     }
 }
 
@@ -68,6 +73,7 @@ impl Bytes {
     }
 
     /// What the page says it holds; none if it is nothing that we know.
+    #[inline]
     pub(crate) fn kind(&self) -> Option<Kind> {
         Kind::of(self.0[KIND])
     }
@@ -110,6 +116,7 @@ impl std::fmt::Debug for Bytes {
 }
 
 /// Four bytes as a number, the least one first.
+#[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut number = [0; 4];
     number.copy_from_slice(&bytes[at..at + 4]);
@@ -117,6 +124,7 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// Eight bytes as a number, the least one first.
+#[inline]
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut number = [0; 8];
     number.copy_from_slice(&bytes[at..at + 8]);

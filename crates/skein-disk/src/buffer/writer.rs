@@ -93,11 +93,14 @@ impl Writer<'_> {
 
     /// A page, to be changed.
     pub(crate) fn page_mut(&mut self, id: PageId) -> Result<&mut Bytes> {
-        let copy = match self.copies.remove(&id) {
-            Some(copy) => copy,
-            None => Box::new(self.page(id)?.clone()),
-        };
-        Ok(self.copies.entry(id).or_insert(copy))
+        if !self.copies.contains_key(&id) {
+            let copy = Box::new(self.page(id)?.clone());
+            self.copies.insert(id, copy);
+        }
+        self.copies
+            .get_mut(&id)
+            .map(|copy| &mut **copy)
+            .ok_or_else(|| self.buffer.wrong(id, "it was not copied"))
     }
 
     /// A new page.

@@ -44,6 +44,7 @@ impl RecordId {
     }
 
     /// The name that [`POINTER`] bytes hold; [`NONE`](Self::NONE) if they hold what is none.
+    #[inline]
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let page = PageId(u32_at(bytes, 0));
         u16::try_from(u32_at(bytes, 4)).map_or(Self::NONE, |slot| Self { page, slot })
@@ -69,15 +70,19 @@ impl Pages for Writer<'_> {
 }
 
 /// The body of a page that is to be of this kind.
+#[inline]
 pub(crate) fn body(pages: &mut impl Pages, id: PageId, kind: Kind) -> Walked<&[u8]> {
     let page = pages.page(id)?;
-    match page.kind() {
-        Some(is) if is == kind => Ok(page.body()),
-        is => Err(Stop::Wrong(id, format!("it is of the kind {is:?}, and is referred to as {kind:?}"))),
-    }
+    if page.kind() == Some(kind) { Ok(page.body()) } else { Err(another_kind(id, page.kind(), kind)) }
+}
+
+#[cold]
+fn another_kind(id: PageId, is: Option<Kind>, kind: Kind) -> Stop {
+    Stop::Wrong(id, format!("it is of the kind {is:?}, and is referred to as {kind:?}"))
 }
 
 /// The records of a page.
+#[inline]
 pub(crate) fn records(pages: &mut impl Pages, id: PageId) -> Walked<Records<'_>> {
     Records::of(body(pages, id, Kind::Records)?).map_err(|what| Stop::Wrong(id, what))
 }

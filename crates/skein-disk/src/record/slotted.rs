@@ -34,6 +34,7 @@ struct Head {
 }
 
 impl Head {
+    #[inline]
     fn of(body: &[u8]) -> Result<Self> {
         let head = Self {
             slots: number(body, 0),
@@ -45,7 +46,12 @@ impl Head {
         if body.len() == BODY && fits && head.dead <= head.heap && head.free <= head.slots {
             return Ok(head);
         }
-        Err(format!("its head says {head:?}, which cannot be"))
+        Err(head.cannot_be())
+    }
+
+    #[cold]
+    fn cannot_be(self) -> String {
+        format!("its head says {self:?}, which cannot be")
     }
 
     fn write(self, body: &mut [u8]) {
@@ -67,6 +73,7 @@ impl Head {
     }
 }
 
+#[inline]
 fn number(body: &[u8], at: usize) -> usize {
     usize::from(u16::from_le_bytes([body[at], body[at + 1]]))
 }
@@ -83,17 +90,20 @@ pub(crate) struct Records<'p> {
 }
 
 impl<'p> Records<'p> {
+    #[inline]
     pub(crate) fn of(body: &'p [u8]) -> Result<Self> {
         Ok(Self { body, head: Head::of(body)? })
     }
 
     /// The bytes of a record.
+    #[inline(always)]
     pub(crate) fn get(&self, slot: u16) -> Result<&'p [u8]> {
         let (from, len) = self.place(usize::from(slot))?.ok_or_else(|| no_record(slot))?;
         Ok(&self.body[from..from + len])
     }
 
     /// Where a slot's record begins, and its length; none if the slot is free.
+    #[inline(always)]
     fn place(&self, slot: usize) -> Result<Option<(usize, usize)>> {
         if slot >= self.head.slots {
             return Ok(None);
@@ -104,7 +114,7 @@ impl<'p> Records<'p> {
             return Ok(None);
         }
         if from < BODY - self.head.heap || from + len > BODY {
-            return Err(format!("slot {slot} leads to bytes {from} to {}, where no records are", from + len));
+            return Err(no_bytes(slot, from..from + len));
         }
         Ok(Some((from, len)))
     }
@@ -266,29 +276,42 @@ impl<'p> RecordsMut<'p> {
         Ok(())
     }
 
-    /// Moves the records together, so that the room is in one piece.
+    /// Moves the records together, so that the room is in one piece. They keep their order.
     fn compact(&mut self) -> Result<()> {
-        let mut heap = Vec::with_capacity(self.head.heap);
-        let mut places = Vec::with_capacity(self.head.slots);
-        for record in self.read().iter() {
-            let (slot, bytes) = record?;
-            places.push((slot, heap.len(), bytes.len()));
-            heap.extend_from_slice(bytes);
+        let mut slots = Vec::with_capacity(self.head.slots);
+        for slot in 0..self.head.slots {
+            slots.extend(self.read().place(slot)?.map(|(from, _)| (from, slot as u16)));
         }
-        if heap.len() + self.head.dead != self.head.heap {
-            return Err(format!("records have {} bytes, and its head says {:?}", heap.len(), self.head));
+        slots.sort_unstable();
+        self.arrange(slots.into_iter().map(|(_, slot)| slot))
+    }
+
+    /// Moves the records together, in this order. All slots that are not free have to be in it.
+    pub(crate) fn arrange(&mut self, order: impl Iterator<Item = u16>) -> Result<()> {
+        let old: [u8; BODY] = self.body.try_into().map_err(|_| "a page has no body".to_owned())?;
+        let mut at = BODY - (self.head.heap - self.head.dead);
+        for slot in order {
+            let (from, len) = self.place_of(slot)?;
+            let to = self.body.get_mut(at..at + len).ok_or_else(|| self.head.cannot_be())?;
+            to.copy_from_slice(&old[from..from + len]);
+            self.set_place(slot.into(), at, len);
+            at += len;
         }
-        let from = BODY - heap.len();
-        self.body[from..].copy_from_slice(&heap);
-        for (slot, at, len) in places {
-            self.set_place(slot.into(), from + at, len);
+        if at != BODY {
+            return Err(self.head.cannot_be());
         }
-        self.head = Head { heap: heap.len(), dead: 0, ..self.head };
+        self.head = Head { heap: self.head.heap - self.head.dead, dead: 0, ..self.head };
         self.head.write(self.body);
         Ok(())
     }
 }
 
+#[cold]
+fn no_bytes(slot: usize, bytes: std::ops::Range<usize>) -> String {
+    format!("slot {slot} leads to bytes {} to {}, where no records are", bytes.start, bytes.end)
+}
+
+#[cold]
 fn no_record(slot: u16) -> String {
     format!("there is no record in slot {slot}, and it is referred to")
 }

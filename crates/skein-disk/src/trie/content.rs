@@ -1,6 +1,6 @@
 //! What a node is to be, and the bytes of its record then (`node.rs`).
 
-use super::node::{ARRAY, LIST, Layout, Node, OVERFLOW, Stored, VALUE, Versioned};
+use super::node::{ARRAY, LIST, Layout, Node, OVERFLOW, PREFIX, Stored, VALUE, VERSION, Versioned};
 use crate::record::{POINTER, RecordId};
 
 /// What a node is to be.
@@ -32,9 +32,23 @@ impl<'v> Content<'v> {
         }
     }
 
+    /// Bytes that its record has at most.
+    fn most(&self, layout: Layout) -> usize {
+        let value = self.value.map_or(0, |value| match value.stored {
+            Stored::Inline(bytes) => VERSION + bytes.len(),
+            Stored::Overflow(_) => VERSION + POINTER,
+        });
+        let children = match layout {
+            Layout::List => 1 + (1 + POINTER) * self.children.len(),
+            Layout::Array(n) => POINTER * n,
+        };
+        PREFIX + self.prefix.len() + value + children
+    }
+
     /// The bytes of its record.
     pub(crate) fn encode(&self, layout: Layout) -> Vec<u8> {
-        let mut record = vec![0];
+        let mut record = Vec::with_capacity(self.most(layout));
+        record.push(0);
         record.extend((self.symbols as u16).to_le_bytes());
         record.extend((self.prefix.len() as u16).to_le_bytes());
         record.extend(&self.prefix);

@@ -2,10 +2,11 @@
 
 use super::content::Content;
 use super::node::{INVALID, Layout, Node, Stored, Versioned};
+use super::overflow::Chain;
 use super::symbols::Symbols;
 use crate::buffer::{Stop, Writer};
 use crate::page::{Kind, PageId};
-use crate::record::{Pages, RecordId, Walked, change, record};
+use crate::record::{Pages, RecordId, Records, Walked, change, records};
 use crate::{DiskError, Result};
 
 /// A trie of paths: how they are cut, how nodes keep their children, and where it begins.
@@ -40,22 +41,47 @@ pub(crate) type Value = (u64, Vec<u8>);
 
 /// The node of a record.
 pub(super) fn node(pages: &mut impl Pages, id: RecordId) -> Walked<Node<'_>> {
-    Node::of(record(pages, id)?).map_err(|what| wrong(id, what))
+    node_in(&records(pages, id.page)?, id)
+}
+
+/// The node of a record of a page that is at hand.
+#[inline(always)]
+fn node_in<'p>(records: &Records<'p>, id: RecordId) -> Walked<Node<'p>> {
+    records.get(id.slot).and_then(Node::of).map_err(|what| wrong(id, what))
 }
 
 /// What is wrong with a record.
+#[cold]
 pub(super) fn wrong(id: RecordId, what: impl AsRef<str>) -> Stop {
     Stop::Wrong(id.page, format!("slot {}: {}", id.slot, what.as_ref()))
 }
 
 /// Reads a node's value, with its version, which may be [`INVALID`].
 pub(super) fn read_value(pages: &mut impl Pages, id: RecordId) -> Walked<Option<Value>> {
-    let Some(Versioned { version, stored }) = node(pages, id)?.value else { return Ok(None) };
-    let value = match stored {
-        Stored::Inline(bytes) => bytes.to_vec(),
-        Stored::Overflow(chain) => chain.read(pages)?,
-    };
-    Ok(Some((version, value)))
+    let begun = node(pages, id)?.value.map(Begun::of);
+    begun.map(|begun| begun.finish(pages)).transpose()
+}
+
+/// A value as far as its node has it.
+enum Begun {
+    Whole(Value),
+    Overflow(u64, Chain),
+}
+
+impl Begun {
+    fn of(value: Versioned<'_>) -> Self {
+        match value.stored {
+            Stored::Inline(bytes) => Self::Whole((value.version, bytes.to_vec())),
+            Stored::Overflow(chain) => Self::Overflow(value.version, chain),
+        }
+    }
+
+    fn finish(self, pages: &mut impl Pages) -> Walked<Value> {
+        match self {
+            Self::Whole(value) => Ok(value),
+            Self::Overflow(version, chain) => Ok((version, chain.read(pages)?)),
+        }
+    }
 }
 
 /// The value of a key, unless the last write to it was interrupted.
@@ -72,6 +98,7 @@ impl Core {
     }
 
     /// Where a key leads from a node.
+    #[inline(always)]
     pub(super) fn step(&self, node: &Node<'_>, key: &[u8], depth: usize) -> Step {
         let common = self.symbols.common(key, depth, node.prefix, node.symbols);
         if common < node.symbols {
@@ -85,29 +112,42 @@ impl Core {
         child.map_or(Step::NoChild, |id| Step::Child(Visit { id, depth: depth + 1 }))
     }
 
-    /// The value of a key, with its version, which may be [`INVALID`].
-    pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
+    /// Goes along a key to the node that it leads to, and gives what is made of that. A page is looked up once for all of the way that lies in it.
+    #[inline(always)]
+    fn descend<T>(
+        &self,
+        pages: &mut impl Pages,
+        key: &[u8],
+        mut visit: impl FnMut(Visit),
+        end: impl FnOnce(&Node<'_>, Step) -> T,
+    ) -> Walked<T> {
         let mut at = Visit { id: self.root, depth: 0 };
         loop {
-            match self.step(&node(pages, at.id)?, key, at.depth) {
-                Step::Child(child) => at = child,
-                Step::Here => return read_value(pages, at.id),
-                Step::Inside(_) | Step::NoChild => return Ok(None),
+            let page = at.id.page;
+            let records = records(pages, page)?;
+            while at.id.page == page {
+                visit(at);
+                let node = node_in(&records, at.id)?;
+                match self.step(&node, key, at.depth) {
+                    Step::Child(child) => at = child,
+                    step => return Ok(end(&node, step)),
+                }
             }
         }
     }
 
+    /// The value of a key, with its version, which may be [`INVALID`].
+    pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
+        let end = |node: &Node<'_>, step| node.value.filter(|_| step == Step::Here).map(Begun::of);
+        let begun = self.descend(pages, key, |_| (), end)?;
+        begun.map(|begun| begun.finish(pages)).transpose()
+    }
+
     /// The nodes along a key, and where the last one leads.
     pub(super) fn find(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<(Vec<Visit>, Step)> {
-        let mut trail = Vec::new();
-        let mut at = Visit { id: self.root, depth: 0 };
-        loop {
-            trail.push(at);
-            match self.step(&node(pages, at.id)?, key, at.depth) {
-                Step::Child(child) => at = child,
-                end => return Ok((trail, end)),
-            }
-        }
+        let mut trail = Vec::with_capacity(16);
+        let step = self.descend(pages, key, |at| trail.push(at), |_, step| step)?;
+        Ok((trail, step))
     }
 }
 

@@ -35,8 +35,10 @@ pub(super) const OVERFLOW: u8 = 2;
 pub(super) const LIST: u8 = 4;
 pub(super) const ARRAY: u8 = 8;
 
-const PREFIX: usize = 5;
-const VERSION: usize = 12;
+/// Bytes before a prefix.
+pub(super) const PREFIX: usize = 5;
+/// Bytes before a value.
+pub(super) const VERSION: usize = 12;
 const CHILDREN_MOST: usize = 256;
 
 // Invariant 1; and two slots, the directory's head.
@@ -87,13 +89,19 @@ impl<'p> Children<'p> {
         Some(RecordId::of(bytes)).filter(|id| *id != RecordId::NONE)
     }
 
+    /// Which of the pointers is a symbol's; none if the list has no such character.
+    #[inline]
+    fn position(self, symbol: u8) -> Option<usize> {
+        match self {
+            Self::List { characters, .. } => characters.iter().position(|character| *character == symbol),
+            Self::Array { .. } => Some(symbol.into()),
+        }
+    }
+
     /// The child of a symbol.
+    #[inline]
     pub(crate) fn get(self, symbol: u8) -> Option<RecordId> {
-        let at = match self {
-            Self::List { characters, .. } => characters.iter().position(|character| *character == symbol)?,
-            Self::Array { .. } => symbol.into(),
-        };
-        self.pointer(at)
+        self.pointer(self.position(symbol)?)
     }
 
     /// All children and their symbols, in order.
@@ -123,16 +131,22 @@ pub(crate) struct Node<'p> {
 struct Rest<'p>(&'p [u8]);
 
 impl<'p> Rest<'p> {
+    #[inline(always)]
     fn take(&mut self, len: usize) -> Result<&'p [u8]> {
-        let short = || format!("a node of {} bytes more is to have {len}", self.0.len());
-        let (taken, rest) = self.0.split_at_checked(len).ok_or_else(short)?;
+        let (taken, rest) = self.0.split_at_checked(len).ok_or_else(|| self.short(len))?;
         self.0 = rest;
         Ok(taken)
+    }
+
+    #[cold]
+    fn short(&self, len: usize) -> String {
+        format!("a node of {} bytes more is to have {len}", self.0.len())
     }
 }
 
 impl<'p> Node<'p> {
     /// The node of a record.
+    #[inline(always)]
     pub(crate) fn of(record: &'p [u8]) -> Result<Self> {
         let mut rest = Rest(record);
         let head = rest.take(PREFIX)?;
@@ -144,6 +158,7 @@ impl<'p> Node<'p> {
     }
 }
 
+#[inline(always)]
 fn value<'p>(flags: u8, rest: &mut Rest<'p>) -> Result<Versioned<'p>> {
     let head = rest.take(VERSION)?;
     let (version, len) = (u64_at(head, 0), u32_at(head, 8));
@@ -155,6 +170,7 @@ fn value<'p>(flags: u8, rest: &mut Rest<'p>) -> Result<Versioned<'p>> {
     Ok(Versioned { version, stored })
 }
 
+#[inline(always)]
 fn children<'p>(flags: u8, rest: &mut Rest<'p>) -> Result<Children<'p>> {
     if flags & ARRAY != 0 {
         return Ok(Children::Array { pointers: rest.0 });
@@ -182,6 +198,18 @@ pub(crate) fn rename_children(record: &mut [u8], name: impl Fn(RecordId) -> Opti
             pointer.copy_from_slice(&id.bytes());
         }
     }
+    Ok(())
+}
+
+/// Sets the pointer to a node's child, for which there is a place.
+pub(crate) fn set_child(record: &mut [u8], symbol: u8, id: RecordId) -> Result<()> {
+    let position = Node::of(record)?.children.position(symbol);
+    let pointers = pointers(record)?;
+    let at = position.map(|position| POINTER * position);
+    let pointer = at.and_then(|at| record[pointers].get_mut(at..at + POINTER));
+    let pointer =
+        pointer.ok_or_else(|| format!("a node is to have a child {symbol}, and has no place for it"))?;
+    pointer.copy_from_slice(&id.bytes());
     Ok(())
 }
 

@@ -18,7 +18,7 @@
 //!
 //! The paper does not say where it puts nodes. This is ours; partitions of trees into pages by weight are as old as B-trees (Knuth, volume 3, section 6.2.4).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::content::Content;
 use super::core::{Core, Visit, insert, node};
@@ -100,6 +100,9 @@ impl Core {
             None => writer.make(Kind::Records)?,
         };
         relocate(writer, &names, parent, to)?;
+        let moved: BTreeSet<RecordId> = names.into_iter().collect();
+        let left = forest.names(&forest.roots).into_iter().filter(|id| !moved.contains(id));
+        change(writer, page, |records| records.arrange(left.map(|id| id.slot)))?;
         Ok(true)
     }
 

@@ -12,7 +12,7 @@
 
 use super::content::Content;
 use super::core::{Core, Step, Visit, insert, replace, wrong};
-use super::node::{INLINE_MOST, INVALID, Node, PREFIX_MOST, Stored, Versioned, set_version};
+use super::node::{INLINE_MOST, INVALID, Node, PREFIX_MOST, Stored, Versioned, set_child, set_version};
 use super::overflow::Chain;
 use super::placement::owner;
 use crate::buffer::Writer;
@@ -145,8 +145,9 @@ impl Core {
         // First the node, so that the bytes that it gives up are there for the child.
         replace(writer, id, &grown)?;
         let slot = insert(writer, page, child)?;
-        node.set_child(symbol, RecordId { page, slot });
-        replace(writer, id, &node.encode(self.layout))?;
+        change(writer, id.page, |records| {
+            set_child(records.get_mut(id.slot)?, symbol, RecordId { page, slot })
+        })?;
         Ok(true)
     }
 }

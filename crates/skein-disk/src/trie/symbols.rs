@@ -33,8 +33,14 @@ impl Symbols {
     }
 
     /// Symbols of a key of so many bytes.
+    #[inline]
     pub(crate) fn count(self, len: usize) -> usize {
-        (8 * len).div_ceil(self.bits)
+        // A division takes as long as all else that is done for a node.
+        match self.bits {
+            8 => len,
+            4 => 2 * len,
+            bits => (8 * len).div_ceil(bits),
+        }
     }
 
     /// Bytes of the key of so many symbols (invariant 1).
@@ -86,18 +92,24 @@ impl Symbols {
     }
 
     /// How many symbols of a prefix of `count`, which begins at symbol `from`, a key has. The key has as many as `from` at least.
+    #[inline]
     pub(crate) fn common(self, key: &[u8], from: usize, prefix: &[u8], count: usize) -> usize {
+        let Some((first, others)) = prefix.split_first() else { return 0 };
         let most = count.min(self.count(key.len()) - from);
         let start = from * self.bits / 8;
-        let rest = key.get(start..).unwrap_or(&[]).iter().chain(std::iter::repeat(&0));
-        let mut mask = 0xff >> (from * self.bits % 8);
-        for (at, (in_prefix, in_key)) in prefix.iter().zip(rest).enumerate() {
-            let differs = (in_prefix ^ in_key) & mask;
-            if differs != 0 {
-                let bit = 8 * (start + at) + differs.leading_zeros() as usize;
-                return most.min(bit / self.bits - from);
+        let in_key = |at: usize| key.get(start + at).copied().unwrap_or(0);
+        let differs_at = |at: usize, differs: u8| {
+            let bit = 8 * (start + at) + differs.leading_zeros() as usize;
+            most.min(bit / self.bits - from)
+        };
+        let differs = (first ^ in_key(0)) & (0xff >> (from * self.bits % 8));
+        if differs != 0 {
+            return differs_at(0, differs);
+        }
+        for (at, byte) in (1..).zip(others) {
+            if *byte != in_key(at) {
+                return differs_at(at, byte ^ in_key(at));
             }
-            mask = 0xff;
         }
         most
     }
