@@ -2,6 +2,7 @@
 //!
 //! - [`atomic`]: the atomics façade. Build with `RUSTFLAGS="--cfg skein_loom"` and every atomic of the
 //!   indexes and of the log becomes one that `loom` explores, or `shuttle` with the feature of that name.
+//! - [`cache`]: the processor's cache lines: prefetch, and values that share no line.
 //! - [`locks`]: mutexes whose holder may have panicked; [`mutex`]: one that `loom` and `shuttle` can replace.
 //! - [`reclaim`]: the one memory reclamation scheme, in one place.
 //! - [`spin`]: how a thread waits for another one that holds a latch for a few dozen instructions.
@@ -9,6 +10,7 @@
 //! - [`version`]: the version word of a tree node, by which readers notice writers.
 
 pub mod atomic;
+pub mod cache;
 pub mod locks;
 pub mod mutex;
 pub mod reclaim;

@@ -35,13 +35,11 @@
 mod address;
 mod arena;
 mod bin;
-mod cache_line;
 mod class;
 mod growing;
 mod heap;
 mod large;
 mod pages;
-mod prefetch;
 mod span;
 #[cfg(test)]
 mod tests;
@@ -49,7 +47,6 @@ mod words;
 
 pub(crate) use address::{address_of, at_address};
 pub use arena::{Arena, Part};
-pub use cache_line::{CACHE_LINE, CachePadded};
 pub use growing::GrowingWords;
-pub use prefetch::{prefetch_lines, prefetch_read};
+pub use skein_sync::cache::{CACHE_LINE, CachePadded, prefetch_lines, prefetch_read};
 pub use words::Words;

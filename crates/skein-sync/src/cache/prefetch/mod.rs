@@ -23,8 +23,8 @@ use x86_64::fetch;
 ///
 /// ```
 /// let value = 5u64;
-/// skein_index::memory::prefetch_read(&raw const value);
-/// skein_index::memory::prefetch_read(std::ptr::null::<u8>()); // any address will do
+/// skein_sync::cache::prefetch_read(&raw const value);
+/// skein_sync::cache::prefetch_read(std::ptr::null::<u8>()); // any address will do
 /// ```
 #[inline(always)]
 pub fn prefetch_read<T>(address: *const T) {
@@ -35,7 +35,7 @@ pub fn prefetch_read<T>(address: *const T) {
 ///
 /// ```
 /// let node = [0u64; 32];
-/// skein_index::memory::prefetch_lines::<4, _>(&raw const node);
+/// skein_sync::cache::prefetch_lines::<4, _>(&raw const node);
 /// ```
 #[inline(always)]
 pub fn prefetch_lines<const LINES: usize, T>(address: *const T) {

@@ -12,7 +12,7 @@ pub const CACHE_LINE: usize = 64;
 /// are 128 bytes.
 ///
 /// ```
-/// use skein_index::memory::CachePadded;
+/// use skein_sync::cache::CachePadded;
 /// let counters: [CachePadded<u64>; 2] = Default::default();
 /// assert_eq!(size_of_val(&counters), 256);
 /// ```
