@@ -38,11 +38,13 @@ pub(crate) enum Kind {
     Map = 3,
     /// Places of maps.
     Directory = 4,
+    /// Nodes of one length.
+    Nodes = 5,
 }
 
 impl Kind {
     fn of(byte: u8) -> Option<Self> {
-        [Self::Records, Self::Overflow, Self::Map, Self::Directory]
+        [Self::Records, Self::Overflow, Self::Map, Self::Directory, Self::Nodes]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
