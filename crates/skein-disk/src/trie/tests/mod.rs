@@ -103,7 +103,7 @@ impl Store {
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        self.buffer.checkpoint(|| Moment { sequence, epoch: 0, catalog }, |_| Ok(())).unwrap();
+        self.buffer.checkpoint(|| Moment { sequence, epoch: 0, catalog }, |_| Ok(()), None).unwrap();
     }
 
     /// Cuts the power, and opens the file again.
