@@ -114,6 +114,25 @@ pub enum DiskError {
         /// The value, or how it begins.
         value: String,
     },
+    /// A trie of nodes of one length keeps integers of 32 bits alone.
+    #[error(
+        "the value `{value}` is not an integer from -2147483648 to 2147483647 in decimal digits, and a trie of the paper's layout keeps no other values; use a trie \
+         of the default layout"
+    )]
+    NotASmallInteger {
+        /// The value, or how it begins.
+        value: String,
+    },
+    /// The number of a write is more than a trie of nodes of one length can keep as a version.
+    #[error(
+        "the write has number {version}, and a trie of the paper's layout keeps versions from 1 to {limit}; load what it has into a trie of the default layout"
+    )]
+    VersionsUsedUp {
+        /// The write's number.
+        version: u64,
+        /// The greatest there can be.
+        limit: u64,
+    },
     /// A sum is out of range.
     #[error("{value} and {by} are more than 64 bits hold; the value stays {value}")]
     Overflow {

@@ -27,5 +27,5 @@ pub use page::PAGE;
 pub use page_file::Reading;
 pub use policy::Policy;
 pub use skein_log::Durability;
-pub use store::{DiskOptions, DiskStats, DiskStore};
+pub use store::{CompactReport, DiskOptions, DiskStats, DiskStore};
 pub use trie::{Census, Cursor, Entry, Shape};

@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Map = 3,
     /// Places of maps.
     Directory = 4,
+    /// Nodes of one length.
+    Nodes = 5,
 }
 
 impl Kind {
@@ -48,6 +50,7 @@ impl Kind {
             2 => Some(Self::Overflow),
             3 => Some(Self::Map),
             4 => Some(Self::Directory),
+            5 => Some(Self::Nodes),
             _ => None,
         }
     }

@@ -70,7 +70,8 @@ impl Written {
 }
 
 impl Buffer {
-    /// Makes all that was published the file's state. `moment` is called while nothing is written; `ready` before the state counts.
+    /// Makes all that was published the file's state. `moment` is called while nothing is written; `ready` before the state counts. Maps and directories that lie
+    /// from the place `lists_from` on, if there is one, move.
     ///
     /// # Errors
     /// A failed file operation. Then the file's state is what it was, or, if a sync failed, one of both.
@@ -78,13 +79,14 @@ impl Buffer {
         &self,
         moment: impl FnOnce() -> Moment,
         ready: impl FnOnce(&Moment) -> Result<()>,
+        lists_from: Option<Place>,
     ) -> Result<()> {
         let mut durable = lock(&self.durable);
         let (moment, pages, mut claims) = self.begin(moment);
         let mut written = Written::default();
         let done = self
             .write_claims(&mut claims, &mut written)
-            .and_then(|()| self.write_maps(&durable, pages, &mut written))
+            .and_then(|()| self.write_maps(&durable, pages, lists_from, &mut written))
             .and_then(|()| ready(&moment))
             .and_then(|()| self.end(&mut durable, moment, pages, &written));
         if done.is_err() {
@@ -167,16 +169,29 @@ impl Buffer {
         }
     }
 
-    /// Writes those maps and directories that have changed.
-    fn write_maps(&self, durable: &Durable, pages: u32, written: &mut Written) -> Result<()> {
+    /// Writes those maps and directories that have changed, or are to move.
+    fn write_maps(
+        &self,
+        durable: &Durable,
+        pages: u32,
+        lists_from: Option<Place>,
+        written: &mut Written,
+    ) -> Result<()> {
+        let moves = |place: &Place| lists_from.is_some_and(|from| *place >= from);
         let mut maps: BTreeMap<usize, Vec<(usize, u32)>> = BTreeMap::new();
         for &(id, place) in &written.pages {
             maps.entry((id.0 / PER_PAGE) as usize).or_default().push(((id.0 % PER_PAGE) as usize, place));
         }
         // Also those of pages that were never written: they are to be there.
         let (count, had) = (pages.div_ceil(PER_PAGE) as usize, durable.maps.len());
-        (had..count).for_each(|map| _ = maps.entry(map).or_default());
+        let moved = durable.maps.iter().enumerate().filter(|(_, place)| moves(place)).map(|(map, _)| map);
+        (had..count).chain(moved).for_each(|map| _ = maps.entry(map).or_default());
         let mut directories: BTreeMap<usize, Vec<(usize, u32)>> = BTreeMap::new();
+        for (directory, place) in durable.header.directories.iter().enumerate() {
+            if moves(place) {
+                directories.entry(directory).or_default();
+            }
+        }
         for (map, changes) in maps {
             let before = durable.places.iter().skip(map * PER_PAGE as usize).take(PER_PAGE as usize).copied();
             let place = self.write_list(map, Kind::Map, before, &changes)?;

@@ -5,6 +5,7 @@
 //!   writer    writer.rs  makes copies of the pages that it changes, and publishes all of them at one moment
 //!             table.rs   page id ─► frame, place in the file          frame.rs    a page in memory; its bytes never change
 //!             policy/    which page leaves                             checkpoint.rs   all that changed becomes the file's state
+//!                                                                      compact.rs      pages move towards the file's begin
 //! ```
 //!
 //! Source: section 2.2. There, one thread changes pages in place; here:
@@ -24,8 +25,10 @@
 //! 2.2). If all pages are referred to, a reader reads past the cache; a writer is refused ([`DiskError::CacheInUse`]).
 
 mod checkpoint;
+mod compact;
 mod frame;
 mod open;
+mod still;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -47,6 +50,7 @@ use checkpoint::Durable;
 pub(crate) use checkpoint::Moment;
 use frame::Frame;
 pub(crate) use open::CacheOptions;
+pub(crate) use still::Still;
 use table::{Entry, Table};
 pub(crate) use view::{Stop, View};
 pub(crate) use writer::Writer;

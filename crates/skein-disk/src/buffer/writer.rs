@@ -9,7 +9,7 @@ use std::sync::{Arc, MutexGuard};
 
 use skein_sync::atomic::{Ordering, fence};
 use skein_sync::locks::lock;
-use skein_sync::reclaim::{LocalGuard, PROTECT};
+use skein_sync::reclaim::{Guard, LocalGuard, PROTECT};
 
 use super::frame::Frame;
 use super::{Buffer, Past, Stop};
@@ -72,6 +72,12 @@ impl Writer<'_> {
                 None => return Err(self.buffer.wrong(id, "there is no such page, and it is referred to")),
             }
         }
+    }
+
+    /// Lets go of what was only read so far.
+    pub(super) fn let_go(&mut self) {
+        self.past.clear();
+        self.guard.refresh();
     }
 
     /// A page, if it was copied, or is in memory, or was read for this write. Others may let it leave the table at any time.

@@ -185,6 +185,14 @@ impl PageFile {
             .map_err(|error| DiskError::io("grow", &self.path, &error))
     }
 
+    /// Cuts the file off after so many pages.
+    pub(crate) fn cut(&self, pages: u32) -> Result<()> {
+        self.check()?;
+        self.file
+            .set_len(u64::from(pages) * PAGE as u64)
+            .map_err(|error| DiskError::io("cut off", &self.path, &error))
+    }
+
     /// Whether writes go on.
     fn check(&self) -> Result<()> {
         match self.stopped.get() {

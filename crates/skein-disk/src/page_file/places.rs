@@ -79,6 +79,22 @@ impl Places {
         }
     }
 
+    /// The place after the last one that is kept.
+    pub(crate) fn end(&self) -> u32 {
+        self.reasons.iter().rposition(|reasons| *reasons > 0).map_or(0, |last| last as u32 + 1)
+    }
+
+    /// Cuts the file off where nothing is kept from there on, in steps in which it grows.
+    pub(crate) fn cut(&mut self, file: &PageFile) -> Result<()> {
+        let pages = self.end().next_multiple_of(GROWTH);
+        if (pages as usize) < self.reasons.len() {
+            file.cut(pages)?;
+            self.reasons.truncate(pages as usize);
+            self.settle();
+        }
+        Ok(())
+    }
+
     /// Pages of the file, and how many of them are free.
     pub(crate) fn counts(&self) -> (u32, u32) {
         (self.reasons.len() as u32, self.free.len() as u32)

@@ -16,7 +16,7 @@ mod tests;
 pub(crate) use slotted::{BODY, Records, RecordsMut, SLOT};
 
 use crate::Result;
-use crate::buffer::{Stop, View, Writer};
+use crate::buffer::{Still, Stop, View, Writer};
 use crate::page::{Bytes, Kind, PageId, u32_at};
 
 /// What a walk over pages gives, or why it stopped.
@@ -66,6 +66,12 @@ impl Pages for &View<'_> {
 impl Pages for Writer<'_> {
     fn page(&mut self, id: PageId) -> Walked<&Bytes> {
         Ok(Writer::page(self, id)?)
+    }
+}
+
+impl Pages for Still<'_> {
+    fn page(&mut self, id: PageId) -> Walked<&Bytes> {
+        Ok(Still::page(self, id)?)
     }
 }
 

@@ -16,6 +16,7 @@
 //!
 //! Source: section 2 and 5. The paper changes pages in place, the value first and then the version, and has no log.
 
+mod compact;
 mod open;
 mod options;
 mod record;
@@ -31,11 +32,12 @@ use skein_log::{Durability, Log, LogStats};
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
+pub use compact::CompactReport;
 pub use options::DiskOptions;
 
 use crate::Result;
 use crate::buffer::{Buffer, BufferStats, Moment};
-use crate::page::PageId;
+use crate::page::{PageId, Place};
 use crate::trie::{Census, Cursor, Shape, Trie};
 
 /// The file's name in the folder.
@@ -154,13 +156,13 @@ impl DiskStore {
         }
     }
 
-    /// Looks at all of the trie and verifies every invariant, in time that grows with its pages.
+    /// Looks at all of the trie and verifies every invariant, in time that grows with its pages. Reads go on meanwhile, and writes wait.
     ///
     /// # Errors
     /// The first thing that is not as it must be.
     pub fn check(&self) -> Result<Census> {
-        let Shared { buffer, trie, .. } = &*self.shared;
-        buffer.read_with(|view| trie.check(&mut &*view))
+        let mut still = self.shared.buffer.still();
+        self.shared.trie.check(&mut still).map_err(|stop| still.fault(stop))
     }
 
     /// Makes all that was written before durable. At [`Durability::None`] there is no log: then only a [`checkpoint`](Self::checkpoint) does.
@@ -214,6 +216,11 @@ impl Drop for DiskStore {
 
 impl Shared {
     fn checkpoint(&self) -> Result<()> {
+        self.checkpoint_moving(None)
+    }
+
+    /// Takes a checkpoint that moves the maps that lie from a place on, if there is one.
+    fn checkpoint_moving(&self, lists_from: Option<Place>) -> Result<()> {
         let mut begun = 0;
         let moment = || {
             self.logged.store(0, Ordering::Relaxed);
@@ -222,7 +229,8 @@ impl Shared {
             Moment { sequence, epoch: begun, catalog: self.catalog }
         };
         // What the file is to have is durable in the log first: so the log never lacks an epoch that the file has something of.
-        self.buffer.checkpoint(moment, |moment| Ok(self.log.wait_durable(moment.epoch)?))?;
+        let ready = |moment: &Moment| Ok(self.log.wait_durable(moment.epoch)?);
+        self.buffer.checkpoint(moment, ready, lists_from)?;
         self.checkpoints.fetch_add(1, Ordering::Relaxed);
         if self.options.durability != Durability::None {
             self.log.release_before(begun)?;

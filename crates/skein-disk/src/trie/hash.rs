@@ -26,7 +26,7 @@ use crate::page::u32_at;
 use crate::record::{Pages, Walked};
 
 /// Bytes of a hash.
-const HASH: usize = 16;
+pub(super) const HASH: usize = 16;
 const LENGTH: usize = 4;
 
 /// How keys are hashed.
@@ -59,7 +59,7 @@ impl Hashing {
         }
     }
 
-    fn hash(&self, key: &[u8]) -> [u8; HASH] {
+    pub(super) fn hash(&self, key: &[u8]) -> [u8; HASH] {
         let mut hasher = SipHasher13::new_with_key(&self.key);
         hasher.write(key);
         let hash = hasher.finish128().as_u128();

@@ -7,6 +7,7 @@
 //!
 //!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs, forest.rs   which nodes share a page
 //!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, content.rs, overflow.rs, symbols.rs   bytes
+//!   fixed/    the same three tries as the paper lays them out: nodes of one length, a symbol each
 //! ```
 //!
 //! # Invariants
@@ -16,12 +17,13 @@
 //! Readers walk over a [`View`](crate::buffer::View), and see one moment; the writer changes pages of his own, which a write publishes all at once
 //! (`buffer/`). A write that has failed is to be dropped: half of it may be done in there.
 //!
-//! Source: section 3. A node of the paper has one symbol, and the same length as all others; here prefixes stand for nodes of one child each.
+//! Source: section 3. A node of the paper has one symbol, and the same length as all others (`fixed/`); here prefixes stand for nodes of one child each.
 
 mod check;
 mod content;
 mod core;
 mod cursor;
+mod fixed;
 mod forest;
 mod hash;
 mod node;
@@ -43,7 +45,9 @@ use crate::{DiskError, Result};
 pub use check::Census;
 use core::{Core, Value, valid};
 pub use cursor::Cursor;
+use fixed::Fixed;
 use hash::Hashing;
+use shape::Parts;
 pub use shape::Shape;
 pub(crate) use walk::Direction;
 pub use walk::Entry;
@@ -57,9 +61,18 @@ pub(crate) const VALUE_MOST: usize = 512 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trie {
     shape: Shape,
-    core: Core,
-    /// For the hash trie.
-    hashing: Option<Hashing>,
+    nodes: Nodes,
+}
+
+/// How nodes are laid out, and where the first one is.
+#[derive(Clone, Copy, Debug)]
+enum Nodes {
+    Compressed {
+        core: Core,
+        /// For the hash trie.
+        hashing: Option<Hashing>,
+    },
+    Fixed(Fixed),
 }
 
 impl Trie {
@@ -68,16 +81,23 @@ impl Trie {
     /// # Errors
     /// Parameters that do not fit; no page is free.
     pub(crate) fn create(writer: &mut Writer<'_>, shape: Shape, secret: [u8; 16]) -> Result<Self> {
-        let (symbols, layout) = shape.parts()?;
-        let core = Core::create(writer, symbols, layout)?;
-        Self::open(shape, core.root, secret)
+        let root = match shape.parts()? {
+            (symbols, Parts::Compressed(layout)) => Core::create(writer, symbols, layout)?.root,
+            (_, Parts::Fixed(form)) => fixed::create(writer, form)?,
+        };
+        Self::open(shape, root, secret)
     }
 
     /// The trie whose root is there.
     pub(crate) fn open(shape: Shape, root: RecordId, secret: [u8; 16]) -> Result<Self> {
-        let (symbols, layout) = shape.parts()?;
-        let hashing = matches!(shape, Shape::Hash { .. }).then(|| Hashing::new(secret));
-        Ok(Self { shape, core: Core { symbols, layout, root }, hashing })
+        let hashing = (!shape.is_ordered()).then(|| Hashing::new(secret));
+        let nodes = match shape.parts()? {
+            (symbols, Parts::Compressed(layout)) => {
+                Nodes::Compressed { core: Core { symbols, layout, root }, hashing }
+            }
+            (symbols, Parts::Fixed(form)) => Nodes::Fixed(Fixed::open(symbols, form, root, hashing)),
+        };
+        Ok(Self { shape, nodes })
     }
 
     pub(crate) fn shape(&self) -> Shape {
@@ -85,7 +105,18 @@ impl Trie {
     }
 
     pub(crate) fn root(&self) -> RecordId {
-        self.core.root
+        match &self.nodes {
+            Nodes::Compressed { core, .. } => core.root,
+            Nodes::Fixed(fixed) => fixed.root(),
+        }
+    }
+
+    /// Bytes of a key at most.
+    fn key_most(&self) -> usize {
+        match self.nodes {
+            Nodes::Compressed { .. } => KEY_MOST,
+            Nodes::Fixed(_) => fixed::KEY_MOST,
+        }
     }
 
     /// The version and the value of a key.
@@ -93,12 +124,13 @@ impl Trie {
     /// # Errors
     /// A page that is missing, or wrong; [`DiskError::Interrupted`] if the last write to the key was.
     pub(crate) fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
-        if key.len() > KEY_MOST {
+        if key.len() > self.key_most() {
             return Ok(None);
         }
-        let value = match &self.hashing {
-            None => self.core.get(pages, key)?,
-            Some(hashing) => hashing.get(&self.core, pages, key)?,
+        let value = match &self.nodes {
+            Nodes::Compressed { core, hashing: None } => core.get(pages, key)?,
+            Nodes::Compressed { core, hashing: Some(hashing) } => hashing.get(core, pages, key)?,
+            Nodes::Fixed(fixed) => fixed.get(pages, key)?,
         };
         value.map(|value| valid(value, key)).transpose()
     }
@@ -106,7 +138,7 @@ impl Trie {
     /// Sets the value of a key, and its version, which is less than `u64::MAX`; true if the key had none.
     ///
     /// # Errors
-    /// A key or a value that is too long; a file operation that failed. The write is to be given up then.
+    /// A key or a value that is too long, or that the trie cannot keep; a file operation that failed. The write is to be given up then.
     pub(crate) fn set(
         &self,
         writer: &mut Writer<'_>,
@@ -114,15 +146,18 @@ impl Trie {
         version: u64,
         value: &[u8],
     ) -> Result<bool> {
-        if key.len() > KEY_MOST {
-            return Err(DiskError::KeyTooLong { len: key.len(), limit: KEY_MOST });
+        if key.len() > self.key_most() {
+            return Err(DiskError::KeyTooLong { len: key.len(), limit: self.key_most() });
         }
         if value.len() > VALUE_MOST {
             return Err(DiskError::ValueTooLong { len: value.len(), limit: VALUE_MOST });
         }
-        let set = match &self.hashing {
-            None => self.core.set(writer, key, version, value),
-            Some(hashing) => hashing.set(&self.core, writer, key, version, value),
+        let set = match &self.nodes {
+            Nodes::Compressed { core, hashing: None } => core.set(writer, key, version, value),
+            Nodes::Compressed { core, hashing: Some(hashing) } => {
+                hashing.set(core, writer, key, version, value)
+            }
+            Nodes::Fixed(fixed) => fixed.set(writer, key, version, value),
         };
         set.map_err(|stop| writer.fault(stop))
     }
@@ -132,12 +167,13 @@ impl Trie {
     /// # Errors
     /// A file operation that failed. The write is to be given up then.
     pub(crate) fn remove(&self, writer: &mut Writer<'_>, key: &[u8]) -> Result<bool> {
-        if key.len() > KEY_MOST {
+        if key.len() > self.key_most() {
             return Ok(false);
         }
-        let removed = match &self.hashing {
-            None => self.core.remove(writer, key),
-            Some(hashing) => hashing.remove(&self.core, writer, key),
+        let removed = match &self.nodes {
+            Nodes::Compressed { core, hashing: None } => core.remove(writer, key),
+            Nodes::Compressed { core, hashing: Some(hashing) } => hashing.remove(core, writer, key),
+            Nodes::Fixed(fixed) => fixed.remove(writer, key),
         };
         removed.map_err(|stop| writer.fault(stop))
     }
@@ -154,7 +190,10 @@ impl Trie {
         limit: usize,
     ) -> Walked<Vec<Entry>> {
         self.ordered()?;
-        self.core.collect(pages, from, direction, limit)
+        match &self.nodes {
+            Nodes::Compressed { core, .. } => core.collect(pages, from, direction, limit),
+            Nodes::Fixed(fixed) => fixed.collect(pages, from, direction, limit),
+        }
     }
 
     /// A cursor before the first key.
@@ -167,7 +206,7 @@ impl Trie {
     }
 
     fn ordered(&self) -> Result<()> {
-        if self.hashing.is_some() { Err(DiskError::NoOrder) } else { Ok(()) }
+        if self.shape.is_ordered() { Ok(()) } else { Err(DiskError::NoOrder) }
     }
 
     /// Looks at all of the trie, in time that grows with its pages.
@@ -175,10 +214,15 @@ impl Trie {
     /// # Errors
     /// The first thing that is not as it must be.
     pub(crate) fn check(&self, pages: &mut impl Pages) -> std::result::Result<Census, Stop> {
-        let census = self.core.check(pages)?;
-        if let Some(hashing) = &self.hashing {
-            hashing.check(&self.core, pages)?;
+        match &self.nodes {
+            Nodes::Compressed { core, hashing } => {
+                let census = core.check(pages)?;
+                if let Some(hashing) = hashing {
+                    hashing.check(core, pages)?;
+                }
+                Ok(census)
+            }
+            Nodes::Fixed(fixed) => fixed.check(pages),
         }
-        Ok(census)
     }
 }

@@ -2,11 +2,15 @@
 
 use std::fmt;
 
+use super::fixed::{self, Form};
 use super::node::Layout;
 use super::symbols::Symbols;
 use crate::{DiskError, Result};
 
 /// Which trie it is.
+///
+/// Those called fixed have the paper's layout: nodes of one length, a symbol each. They keep integers of 32 bits alone, in keys of up to 1,024 bytes, take kilobytes a key where
+/// keys share little, and are there for the paper's figures. The others are what to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// An array of `n` pointers in each node that has children (section 3.1).
@@ -21,6 +25,28 @@ pub enum Shape {
         /// As for the classical trie.
         n: u16,
     },
+    /// The classical trie as the paper lays it out: `8 + 8n` bytes a node.
+    FixedClassical {
+        /// As for the classical trie.
+        n: u16,
+    },
+    /// The linked trie as the paper lays it out: `16 + 9k` bytes a node, and one for each character of a key.
+    FixedLinked {
+        /// Children of a node: 1 to 256; more are in further nodes.
+        k: u16,
+    },
+    /// The hash trie as the paper lays it out, and keys at the ends of its paths.
+    FixedHash {
+        /// As for the classical trie.
+        n: u16,
+    },
+}
+
+/// How children are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parts {
+    Compressed(Layout),
+    Fixed(Form),
 }
 
 impl fmt::Display for Shape {
@@ -29,28 +55,35 @@ impl fmt::Display for Shape {
             Self::Classical { n } => write!(f, "a classical trie of {n} children"),
             Self::Linked => f.write_str("a linked trie"),
             Self::Hash { n } => write!(f, "a hash trie of {n} children"),
+            Self::FixedClassical { n } => write!(f, "a classical trie of {n} children in the paper's layout"),
+            Self::FixedLinked { k } => write!(f, "a linked trie of {k} children in the paper's layout"),
+            Self::FixedHash { n } => write!(f, "a hash trie of {n} children in the paper's layout"),
         }
     }
 }
 
 impl Shape {
+    /// Whether keys are kept in their order, so that there are scans.
+    pub fn is_ordered(self) -> bool {
+        !matches!(self, Self::Hash { .. } | Self::FixedHash { .. })
+    }
+
     /// How keys are cut, and how children are laid out.
     ///
     /// # Errors
-    /// Symbols have a whole number of bits, and an array of pointers has to fit a page: `n` is a power of two, 4 to 256.
-    pub(super) fn parts(self) -> Result<(Symbols, Layout)> {
-        let (Self::Classical { n } | Self::Hash { n }) = self else {
-            return Ok((Symbols::of_bits(8), Layout::List));
-        };
-        if n.is_power_of_two() && (4..=256).contains(&n) {
-            return Ok((Symbols::of_bits(n.ilog2() as u8), Layout::Array(n.into())));
+    /// Symbols have a whole number of bits, and a node has to fit a page: `n` is a power of two, 4 to 256, and `k` is 1 to 256.
+    pub(super) fn parts(self) -> Result<(Symbols, Parts)> {
+        let characters = Symbols::of_bits(8);
+        match self {
+            Self::Linked => Ok((characters, Parts::Compressed(Layout::List))),
+            Self::FixedLinked { k } => Ok((characters, Parts::Fixed(list(k)?))),
+            Self::Classical { n } | Self::Hash { n } => {
+                Ok((symbols(n)?, Parts::Compressed(Layout::Array(n.into()))))
+            }
+            Self::FixedClassical { n } | Self::FixedHash { n } => {
+                Ok((symbols(n)?, Parts::Fixed(Form::Array(n.into()))))
+            }
         }
-        Err(DiskError::BadOption {
-            name: "n",
-            value: n.to_string(),
-            why: "a node has 4, 8, 16, 32, 64, 128 or 256 children, so that symbols are whole bits and the node fits a page"
-                .to_owned(),
-        })
     }
 
     /// Its kind and its parameter, as the catalog has them.
@@ -59,16 +92,51 @@ impl Shape {
             Self::Classical { n } => (1, n),
             Self::Linked => (2, 0),
             Self::Hash { n } => (3, n),
+            Self::FixedClassical { n } => (4, n),
+            Self::FixedLinked { k } => (5, k),
+            Self::FixedHash { n } => (6, n),
         }
     }
 
     /// The shape of a kind and its parameter; none if there is no such kind.
-    pub(crate) fn of_numbers(kind: u8, n: u16) -> Option<Self> {
+    pub(crate) fn of_numbers(kind: u8, parameter: u16) -> Option<Self> {
+        let (n, k) = (parameter, parameter);
         match kind {
             1 => Some(Self::Classical { n }),
             2 => Some(Self::Linked),
             3 => Some(Self::Hash { n }),
+            4 => Some(Self::FixedClassical { n }),
+            5 => Some(Self::FixedLinked { k }),
+            6 => Some(Self::FixedHash { n }),
             _ => None,
         }
     }
 }
+
+/// The symbols of nodes that have `n` pointers.
+fn symbols(n: u16) -> Result<Symbols> {
+    if n.is_power_of_two() && (4..=256).contains(&n) {
+        return Ok(Symbols::of_bits(n.ilog2() as u8));
+    }
+    Err(DiskError::BadOption {
+        name: "n",
+        value: n.to_string(),
+        why: "a node has 4, 8, 16, 32, 64, 128 or 256 children, so that symbols are whole bits and the node fits a page"
+            .to_owned(),
+    })
+}
+
+/// Nodes that have `k` pointers and characters.
+fn list(k: u16) -> Result<Form> {
+    if (1..=256).contains(&k) {
+        return Ok(Form::List(k.into()));
+    }
+    Err(DiskError::BadOption {
+        name: "k",
+        value: k.to_string(),
+        why: "a node has 1 to 256 children, one for each character at most".to_owned(),
+    })
+}
+
+// So all nodes that there can be fit a page.
+const _: () = assert!(fixed::fits(Form::Array(256)) && fixed::fits(Form::List(256)));

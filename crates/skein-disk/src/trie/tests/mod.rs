@@ -12,7 +12,7 @@ use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
 use super::core::Value;
-use super::{Census, Direction, Entry, Shape, Trie};
+use super::{Census, Direction, Entry, Nodes, Shape, Trie};
 use crate::buffer::{Buffer, CacheOptions, Moment};
 use crate::catalog::Catalog;
 use crate::page_file::Reading;
@@ -30,13 +30,25 @@ const SHAPES: [Shape; 9] = [
     Shape::Hash { n: 16 },
 ];
 
+/// In the paper's layout.
+const FIXED: [Shape; 8] = [
+    Shape::FixedLinked { k: 1 },
+    Shape::FixedLinked { k: 12 },
+    Shape::FixedClassical { n: 4 },
+    Shape::FixedClassical { n: 16 },
+    Shape::FixedClassical { n: 256 },
+    Shape::FixedHash { n: 4 },
+    Shape::FixedHash { n: 16 },
+    Shape::FixedHash { n: 64 },
+];
+
 /// A file with one trie.
-struct Store {
+pub(super) struct Store {
     storage: SimStorage,
     cache: usize,
-    buffer: Buffer,
-    catalog: Catalog,
-    trie: Trie,
+    pub(super) buffer: Buffer,
+    pub(super) catalog: Catalog,
+    pub(super) trie: Trie,
     /// Bits of a hash that count.
     mask: u128,
 }
@@ -54,7 +66,7 @@ fn open(storage: &SimStorage, pages: usize) -> Buffer {
 }
 
 impl Store {
-    fn new(shape: Shape, cache: usize, mask: u128) -> Self {
+    pub(super) fn new(shape: Shape, cache: usize, mask: u128) -> Self {
         let storage = SimStorage::new();
         let buffer = open(&storage, cache);
         let mut writer = buffer.write();
@@ -68,14 +80,30 @@ impl Store {
     }
 
     fn set_mask(&mut self) {
-        if let Some(hashing) = &mut self.trie.hashing {
-            hashing.mask = self.mask;
+        match &mut self.trie.nodes {
+            Nodes::Compressed { hashing, .. } => hashing,
+            Nodes::Fixed(fixed) => &mut fixed.hashing,
+        }
+        .iter_mut()
+        .for_each(|hashing| hashing.mask = self.mask);
+    }
+
+    pub(super) fn is_fixed(&self) -> bool {
+        matches!(self.trie.nodes, Nodes::Fixed(_))
+    }
+
+    /// A value of this length, or, where there are integers alone, one of those.
+    fn value(&self, version: u64, len: usize) -> Vec<u8> {
+        if self.is_fixed() {
+            (version as i32).wrapping_mul(i32::from(len as u8) - 100).to_string().into_bytes()
+        } else {
+            vec![version as u8; len]
         }
     }
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        self.buffer.checkpoint(|| Moment { sequence, epoch: 0, catalog }, |_| Ok(())).unwrap();
+        self.buffer.checkpoint(|| Moment { sequence, epoch: 0, catalog }, |_| Ok(()), None).unwrap();
     }
 
     /// Cuts the power, and opens the file again.
@@ -90,30 +118,35 @@ impl Store {
         self.set_mask();
     }
 
-    fn get(&self, key: &[u8]) -> Result<Option<Value>> {
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Value>> {
         self.buffer.read_with(|mut view| self.trie.get(&mut view, key))
     }
 
-    fn set(&self, key: &[u8], version: u64, value: &[u8]) -> Result<bool> {
+    pub(super) fn set(&self, key: &[u8], version: u64, value: &[u8]) -> Result<bool> {
         let mut writer = self.buffer.write();
         let is_new = self.trie.set(&mut writer, key, version, value)?;
         writer.publish()?;
         Ok(is_new)
     }
 
-    fn remove(&self, key: &[u8]) -> Result<bool> {
+    pub(super) fn remove(&self, key: &[u8]) -> Result<bool> {
         let mut writer = self.buffer.write();
         let was_there = self.trie.remove(&mut writer, key)?;
         writer.publish()?;
         Ok(was_there)
     }
 
-    fn collect(&self, from: Bound<&[u8]>, direction: Direction, limit: usize) -> Result<Vec<Entry>> {
+    pub(super) fn collect(
+        &self,
+        from: Bound<&[u8]>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Entry>> {
         self.buffer.read_with(|mut view| self.trie.collect(&mut view, from, direction, limit))
     }
 
     /// All that the trie has; and that no page is in use besides.
-    fn check(&self) -> Census {
+    pub(super) fn check(&self) -> Census {
         let census = self.buffer.read_with(|mut view| self.trie.check(&mut view)).unwrap();
         assert_eq!(self.buffer.ids_in_use(), 1 + census.pages + census.overflow_pages, "{census:?}");
         census

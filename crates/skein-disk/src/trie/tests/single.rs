@@ -3,9 +3,9 @@ use std::ops::Bound;
 use super::{Direction, SHAPES, Shape, Store};
 use crate::DiskError;
 use crate::record::change;
-use crate::trie::KEY_MOST;
 use crate::trie::core::Step;
 use crate::trie::node::{INVALID, set_version};
+use crate::trie::{KEY_MOST, Nodes};
 
 #[test]
 fn keys_of_any_length_work() {
@@ -97,11 +97,10 @@ fn an_interrupted_set_is_told_and_can_be_done_again() {
         store.set(b"other", 1, b"value").unwrap();
         store.set(b"key\n", 2, b"value").unwrap();
         let mut writer = store.buffer.write();
-        let nodes = match shape {
-            Shape::Hash { .. } => {
-                store.trie.hashing.unwrap().trail_of(&store.trie.core, &mut writer, b"key\n")
-            }
-            _ => store.trie.core.find(&mut writer, b"key\n"),
+        let Nodes::Compressed { core, hashing } = &store.trie.nodes else { panic!() };
+        let nodes = match hashing {
+            Some(hashing) => hashing.trail_of(core, &mut writer, b"key\n"),
+            None => core.find(&mut writer, b"key\n"),
         };
         let (trail, end) = nodes.unwrap();
         let id = trail.last().unwrap().id;

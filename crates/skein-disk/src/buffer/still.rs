@@ -1,0 +1,46 @@
+//! Long walks: over pages that stand still, because the writer is kept away.
+//!
+//! A walk of a reader begins anew for each page that is not in memory, and keeps what it has fetched until it has ended (`view.rs`). That is nothing for a key, and too much for a
+//! walk over all pages of a large file. This one goes on where it is, and lets pages go behind it. Readers go on meanwhile; writes wait.
+
+use super::{Buffer, Stop, Writer};
+use crate::page::{Bytes, PageId};
+use crate::{DiskError, Result};
+
+/// Pages that are looked at before what was read past the cache, and frames that have left it, are let go.
+const KEPT: usize = 64;
+
+/// All pages, as they are while this is held.
+#[derive(Debug)]
+pub(crate) struct Still<'b> {
+    buffer: &'b Buffer,
+    writer: Writer<'b>,
+    looked: usize,
+}
+
+impl Buffer {
+    /// Keeps the writer away; waits for the write under way.
+    pub(crate) fn still(&self) -> Still<'_> {
+        Still { buffer: self, writer: self.write(), looked: 0 }
+    }
+}
+
+impl Still<'_> {
+    /// A page.
+    pub(crate) fn page(&mut self, id: PageId) -> Result<&Bytes> {
+        self.looked += 1;
+        if self.looked.is_multiple_of(KEPT) {
+            self.writer.let_go();
+        }
+        match self.buffer.fetch(id) {
+            // Past the cache, then.
+            Ok(_) | Err(DiskError::CacheInUse { .. }) => self.writer.page(id),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The error for what stopped a walk.
+    pub(crate) fn fault(&self, stop: Stop) -> DiskError {
+        self.writer.fault(stop)
+    }
+}

@@ -1,0 +1,159 @@
+//! Whether a trie of nodes of one length is as it must be: every node, every pointer, and those that are free.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::Census;
+use super::super::core::wrong;
+use super::super::symbols::Path;
+use super::{Fixed, KEY_MOST};
+use crate::buffer::Stop;
+use crate::page::PageId;
+use crate::record::{Pages, RecordId, Walked};
+
+/// A node that is to be looked at.
+struct Waiting {
+    id: RecordId,
+    /// Symbols before the one that leads to it; none for the root.
+    from: Option<(usize, u8)>,
+    /// The page of its parent, and pages on the way there.
+    above: (PageId, usize),
+}
+
+struct Check<'c> {
+    trie: &'c Fixed,
+    census: Census,
+    seen: BTreeSet<RecordId>,
+}
+
+/// Looks at all of a trie.
+pub(super) fn check(trie: &Fixed, pages: &mut impl Pages) -> Walked<Census> {
+    let mut check = Check { trie, census: Census::default(), seen: BTreeSet::new() };
+    check.nodes(pages)?;
+    check.census.nodes = check.seen.len();
+    check.census.node_bytes = check.seen.len() * trie.form.len();
+    check.free(pages)?;
+    check.pages(pages)?;
+    Ok(check.census)
+}
+
+impl Check<'_> {
+    /// Notes a node that a pointer leads to.
+    fn see(&mut self, id: RecordId) -> Walked<()> {
+        if self.seen.insert(id) { Ok(()) } else { Err(wrong(id, "two pointers lead to it")) }
+    }
+
+    fn nodes(&mut self, pages: &mut impl Pages) -> Walked<()> {
+        let root = self.trie.root;
+        let mut path = Path::new(self.trie.symbols, 0);
+        let mut stack = vec![Waiting { id: root, from: None, above: (root.page, 1) }];
+        while let Some(next) = stack.pop() {
+            path.truncate(next.from.map_or(0, |from| from.0));
+            next.from.into_iter().for_each(|from| path.push(from.1));
+            let (page, above) = next.above;
+            let crossed = above + usize::from(next.id.page != page);
+            self.census.page_depth = self.census.page_depth.max(crossed);
+            let hashed = self.trie.hashing.as_ref().map(|hashing| self.trie.hashed(hashing));
+            if let Some(hashed) = hashed
+                && path.depth() == hashed.depth()
+            {
+                self.keys(pages, next.id, &path)?;
+                continue;
+            }
+            let children = self.node(pages, next.id, &path)?;
+            let below = |(symbol, id)| Waiting {
+                id,
+                from: Some((path.depth(), symbol)),
+                above: (next.id.page, crossed),
+            };
+            stack.extend(children.into_iter().rev().map(below));
+        }
+        Ok(())
+    }
+
+    /// A node by itself, with all of its chain; returns its children.
+    fn node(&mut self, pages: &mut impl Pages, id: RecordId, path: &Path) -> Walked<Vec<(u8, RecordId)>> {
+        let fail = |what: &str| Err(wrong(id, what));
+        for part in self.trie.chain(pages, id)? {
+            self.see(part)?;
+            if part != id && self.trie.node(pages, part)?.version() != 0 {
+                return Err(wrong(part, "it goes on from another node, and has a value"));
+            }
+        }
+        let version = self.trie.node(pages, id)?.version();
+        let children = self.trie.children(pages, id)?;
+        if !children.is_sorted_by(|a, b| a.0 < b.0) {
+            return fail("its children are not in order");
+        }
+        if children.last().is_some_and(|last| usize::from(last.0) >= self.trie.symbols.range()) {
+            return fail("it has a child of a symbol that there is not");
+        }
+        if path.depth() > self.trie.symbols.count(KEY_MOST) {
+            return fail("paths that lead here are longer than keys can be");
+        }
+        if id != self.trie.root && version == 0 && children.is_empty() {
+            return fail("it has neither a value nor a child");
+        }
+        if version != 0 {
+            if path.key().is_none() || self.trie.hashing.is_some() {
+                return fail("it has a value, and no key ends there");
+            }
+            self.census.keys += 1;
+        }
+        Ok(children)
+    }
+
+    /// The keys of a hash.
+    fn keys(&mut self, pages: &mut impl Pages, first: RecordId, path: &Path) -> Walked<()> {
+        let Some(hashing) = &self.trie.hashing else { return Ok(()) };
+        let hashed = self.trie.hashed(hashing);
+        let mut found = Vec::new();
+        hashed.visit(pages, first, |id, _, key, rest| {
+            found.push((id, key, rest));
+            true
+        })?;
+        let mut keys = BTreeSet::new();
+        for (id, key, rest) in found {
+            if !hashed.is_at(&key, path.key()) {
+                return Err(wrong(id, "its key has another hash"));
+            }
+            if self.trie.node(pages, id)?.version() == 0 {
+                return Err(wrong(id, "it has a key and no value"));
+            }
+            if !keys.insert(key) {
+                return Err(wrong(id, "another node has its key"));
+            }
+            self.see(id)?;
+            rest.into_iter().try_for_each(|rest| self.see(rest))?;
+            self.census.keys += 1;
+        }
+        Ok(())
+    }
+
+    /// The list of free nodes.
+    fn free(&mut self, pages: &mut impl Pages) -> Walked<()> {
+        let mut next = self.trie.state(pages)?.free;
+        while let Some(id) = next {
+            self.see(id)?;
+            next = self.trie.next_free(pages, id)?;
+        }
+        Ok(())
+    }
+
+    /// Whether all nodes that were made are in use or free.
+    fn pages(&mut self, pages: &mut impl Pages) -> Walked<()> {
+        let state = self.trie.state(pages)?;
+        let mut counts: BTreeMap<PageId, usize> = BTreeMap::new();
+        for id in &self.seen {
+            *counts.entry(id.page).or_default() += 1;
+        }
+        for (&page, &seen) in &counts {
+            let made = if page == state.last { state.made } else { self.trie.capacity(page) };
+            if seen != made {
+                let what = format!("it has {made} nodes, and {seen} of them are in use or free");
+                return Err(Stop::Wrong(page, what));
+            }
+        }
+        self.census.pages = counts.len();
+        Ok(())
+    }
+}

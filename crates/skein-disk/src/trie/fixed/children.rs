@@ -1,0 +1,130 @@
+//! Children: one pointer for each symbol, or chains of nodes that have them in the order of their characters.
+//!
+//! ```text
+//!   list, k = 2      node │ next ─┼─► │ next ─┼─► │ none │         all but the last are full
+//!                         │ a c   │   │ d h   │   │ z    │         only the first has a value
+//! ```
+
+use super::super::core::wrong;
+use super::Fixed;
+use super::node::{self, BODY, Form, Node};
+use crate::buffer::Writer;
+use crate::record::{Pages, RecordId, Walked};
+
+/// Nodes of a chain at most: one for each character.
+const CHAIN_MOST: usize = 256;
+
+impl Fixed {
+    /// The child of a symbol.
+    pub(super) fn child(&self, pages: &mut impl Pages, id: RecordId, symbol: u8) -> Walked<Option<RecordId>> {
+        let Form::List(k) = self.form else { return Ok(self.node(pages, id)?.in_array(symbol)) };
+        let mut found = None;
+        self.visit(pages, id, |_, node| {
+            // In order: from the first that is not less there is none.
+            let mut children = node.list(k);
+            found = children.find(|child| child.0 >= symbol);
+            found.is_none()
+        })?;
+        Ok(found.filter(|child| child.0 == symbol).map(|child| child.1))
+    }
+
+    /// All children and their symbols, in order.
+    pub(super) fn children(&self, pages: &mut impl Pages, id: RecordId) -> Walked<Vec<(u8, RecordId)>> {
+        let mut all = Vec::new();
+        match self.form {
+            Form::Array(n) => {
+                let node = self.node(pages, id)?;
+                all.extend((0..n).filter_map(|at| Some((at as u8, node.in_array(at as u8)?))));
+            }
+            Form::List(k) => self.visit(pages, id, |_, node| {
+                all.extend(node.list(k));
+                true
+            })?,
+        }
+        Ok(all)
+    }
+
+    pub(super) fn has_child(&self, pages: &mut impl Pages, id: RecordId) -> Walked<bool> {
+        Ok(!self.children(pages, id)?.is_empty())
+    }
+
+    /// The nodes of a chain.
+    pub(super) fn chain(&self, pages: &mut impl Pages, id: RecordId) -> Walked<Vec<RecordId>> {
+        let mut chain = Vec::new();
+        match self.form {
+            Form::Array(_) => chain.push(id),
+            Form::List(_) => self.visit(pages, id, |id, _| {
+                chain.push(id);
+                true
+            })?,
+        }
+        Ok(chain)
+    }
+
+    /// The nodes of a list, as long as more are wanted.
+    fn visit(
+        &self,
+        pages: &mut impl Pages,
+        id: RecordId,
+        mut wants_more: impl FnMut(RecordId, Node<'_>) -> bool,
+    ) -> Walked<()> {
+        let mut at = id;
+        for _ in 0..CHAIN_MOST {
+            let node = self.node(pages, at)?;
+            let next = node.next();
+            if !wants_more(at, node) {
+                return Ok(());
+            }
+            match next {
+                Some(next) => at = next,
+                None => return Ok(()),
+            }
+        }
+        Err(wrong(id, format!("more than {CHAIN_MOST} nodes have its children")))
+    }
+
+    /// Sets the child of a symbol, or takes it away.
+    pub(super) fn set_child(
+        &self,
+        writer: &mut Writer<'_>,
+        id: RecordId,
+        symbol: u8,
+        child: Option<RecordId>,
+    ) -> Walked<()> {
+        let Form::List(k) = self.form else {
+            node::set_in_array(self.node_mut(writer, id)?, symbol, child);
+            return Ok(());
+        };
+        let mut children = self.children(writer, id)?;
+        let at = children.partition_point(|child| child.0 < symbol);
+        let is_there = children.get(at).is_some_and(|child| child.0 == symbol);
+        children.splice(at..at + usize::from(is_there), child.map(|child| (symbol, child)));
+        self.write_chain(writer, id, &children, k)
+    }
+
+    /// Writes the children of a list: what is as it was stays untouched, and nodes that it does not need become free.
+    fn write_chain(
+        &self,
+        writer: &mut Writer<'_>,
+        id: RecordId,
+        children: &[(u8, RecordId)],
+        k: usize,
+    ) -> Walked<()> {
+        let mut chain = self.chain(writer, id)?;
+        let count = children.len().div_ceil(k).max(1);
+        while chain.len() < count {
+            chain.push(self.make_node(writer)?);
+        }
+        for surplus in chain.split_off(count) {
+            self.free_node(writer, surplus)?;
+        }
+        let mut pieces = children.chunks(k);
+        for (at, id) in chain.iter().enumerate() {
+            let part = node::list_part(pieces.next().unwrap_or(&[]), chain.get(at + 1).copied(), k);
+            if self.node(writer, *id)?.0[BODY..] != part {
+                self.node_mut(writer, *id)?[BODY..].copy_from_slice(&part);
+            }
+        }
+        Ok(())
+    }
+}

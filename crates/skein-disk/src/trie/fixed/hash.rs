@@ -1,0 +1,218 @@
+//! The hash trie: a trie of hashes, each of which ends in the nodes of the keys that have it.
+//!
+//! ```text
+//!   hash, 128 bits = path ─► key node ─other─► key node ─other─► none          as many as there are keys of this hash
+//!                              └more─► rest of the key ─more─► none
+//!
+//!   key node   │ value 4 │ version 4 │ other 8 │ more 8 │ length 2 │ how the key begins │         where other nodes have n pointers
+//!   rest       │ more 8  │ bytes of the key │
+//! ```
+//!
+//! All paths are of one length, so a node at the end of one has no children, and the bytes of their pointers are the key's.
+//!
+//! # Invariants
+//! 1. A key is found by its bytes; that hashes are equal says nothing.
+//! 2. A key node has a value. When its key goes, all its nodes do.
+//!
+//! Source: section 3.3. The paper has no keys, and takes equal hashes for equal keys.
+
+use super::super::core::wrong;
+use super::super::hash::{HASH, Hashing};
+use super::node::BODY;
+use super::{Fixed, KEY_MOST};
+use crate::buffer::Writer;
+use crate::record::{POINTER, Pages, RecordId, Walked};
+
+/// Offsets in a key node.
+const OTHER: usize = BODY;
+const MORE: usize = OTHER + POINTER;
+const LENGTH: usize = MORE + POINTER;
+const KEY: usize = LENGTH + 2;
+
+/// A trie with the hashes of its keys.
+#[derive(Clone, Copy)]
+pub(super) struct Hashed<'t> {
+    trie: &'t Fixed,
+    hashing: &'t Hashing,
+}
+
+impl Fixed {
+    pub(super) fn hashed<'t>(&'t self, hashing: &'t Hashing) -> Hashed<'t> {
+        Hashed { trie: self, hashing }
+    }
+}
+
+/// What a key node says.
+struct KeyNode {
+    other: Option<RecordId>,
+    more: Option<RecordId>,
+    len: usize,
+    begin: Vec<u8>,
+}
+
+/// A key that was found.
+struct Found {
+    id: RecordId,
+    /// The key node before; none if it is the first of its hash.
+    before: Option<RecordId>,
+    /// The nodes that have the rest of the key.
+    rest: Vec<RecordId>,
+}
+
+fn pointer(bytes: &[u8]) -> Option<RecordId> {
+    Some(RecordId::of(bytes)).filter(|id| *id != RecordId::NONE)
+}
+
+fn set_pointer(node: &mut [u8], at: usize, to: Option<RecordId>) {
+    node[at..at + POINTER].copy_from_slice(&to.unwrap_or(RecordId::NONE).bytes());
+}
+
+impl Hashed<'_> {
+    fn key_node(self, pages: &mut impl Pages, id: RecordId) -> Walked<KeyNode> {
+        let node = self.trie.node(pages, id)?.0;
+        let len = usize::from(u16::from_le_bytes([node[LENGTH], node[LENGTH + 1]]));
+        if len > KEY_MOST {
+            return Err(wrong(id, format!("its key has {len} bytes, and {KEY_MOST} are the most")));
+        }
+        let begin = node[KEY..node.len().min(KEY + len)].to_vec();
+        Ok(KeyNode { other: pointer(&node[OTHER..]), more: pointer(&node[MORE..]), len, begin })
+    }
+
+    /// The key of a key node, and the nodes that have the rest of it.
+    pub(super) fn key(self, pages: &mut impl Pages, id: RecordId) -> Walked<(Vec<u8>, Vec<RecordId>)> {
+        let KeyNode { begin: mut key, mut more, len, .. } = self.key_node(pages, id)?;
+        let mut nodes = Vec::new();
+        while key.len() < len {
+            let Some(next) = more else { return Err(wrong(id, "its key is cut off")) };
+            nodes.push(next);
+            let node = self.trie.node(pages, next)?.0;
+            more = pointer(node);
+            let piece = (len - key.len()).min(node.len() - POINTER);
+            key.extend(&node[POINTER..POINTER + piece]);
+        }
+        Ok((key, nodes))
+    }
+
+    /// The key nodes from one on, each with the one before, as long as more are wanted. Nodes in a ring are noticed (Brent: the node at each power of two is
+    /// remembered).
+    pub(super) fn visit(
+        self,
+        pages: &mut impl Pages,
+        first: RecordId,
+        mut wants_more: impl FnMut(RecordId, Option<RecordId>, Vec<u8>, Vec<RecordId>) -> bool,
+    ) -> Walked<()> {
+        let (mut before, mut remembered, mut count) = (None, None, 0_usize);
+        let mut at = Some(first);
+        while let Some(id) = at {
+            if remembered == at {
+                return Err(wrong(id, "the nodes of a hash lead back to it"));
+            }
+            count += 1;
+            if count.is_power_of_two() {
+                remembered = at;
+            }
+            let (key, rest) = self.key(pages, id)?;
+            if !wants_more(id, before, key, rest) {
+                return Ok(());
+            }
+            (before, at) = (at, self.key_node(pages, id)?.other);
+        }
+        Ok(())
+    }
+
+    /// Looks for a key from the first of its hash on.
+    fn find(self, pages: &mut impl Pages, first: RecordId, key: &[u8]) -> Walked<Option<Found>> {
+        let mut found = None;
+        self.visit(pages, first, |id, before, its, rest| {
+            if its == key {
+                found = Some(Found { id, before, rest });
+            }
+            found.is_none()
+        })?;
+        Ok(found)
+    }
+
+    /// The node of a key.
+    pub(super) fn get(self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<RecordId>> {
+        let Some(first) = self.trie.end_of(pages, &self.hashing.hash(key))? else { return Ok(None) };
+        Ok(self.find(pages, first, key)?.map(|found| found.id))
+    }
+
+    pub(super) fn set(self, writer: &mut Writer<'_>, key: &[u8], version: u32, value: i32) -> Walked<bool> {
+        let (trie, hash) = (self.trie, self.hashing.hash(key));
+        let trail = trie.trail(writer, &hash)?;
+        let first = trie.is_whole(&trail, &hash).then(|| trail[trail.len() - 1]);
+        if let Some(first) = first
+            && let Some(Found { id, .. }) = self.find(writer, first, key)?
+        {
+            return trie.put(writer, id, version, value);
+        }
+        let id = self.make(writer, key)?;
+        let is_new = trie.put(writer, id, version, value)?;
+        match first {
+            None => trie.lead_to(writer, &trail, &hash, id)?,
+            Some(first) => {
+                let second = self.key_node(writer, first)?.other;
+                set_pointer(trie.node_mut(writer, id)?, OTHER, second);
+                set_pointer(trie.node_mut(writer, first)?, OTHER, Some(id));
+            }
+        }
+        Ok(is_new)
+    }
+
+    /// Makes the nodes of a key, to which no pointer leads yet.
+    fn make(self, writer: &mut Writer<'_>, key: &[u8]) -> Walked<RecordId> {
+        let len = self.trie.form.len();
+        let (begin, rest) = key.split_at(key.len().min(len - KEY));
+        let id = self.trie.make_node(writer)?;
+        let mut more = None;
+        for piece in rest.chunks(len - POINTER).rev() {
+            let next = self.trie.make_node(writer)?;
+            let node = self.trie.node_mut(writer, next)?;
+            node.fill(0);
+            set_pointer(node, 0, more);
+            node[POINTER..POINTER + piece.len()].copy_from_slice(piece);
+            more = Some(next);
+        }
+        let node = self.trie.node_mut(writer, id)?;
+        node.fill(0);
+        set_pointer(node, OTHER, None);
+        set_pointer(node, MORE, more);
+        node[LENGTH..KEY].copy_from_slice(&(key.len() as u16).to_le_bytes());
+        node[KEY..KEY + begin.len()].copy_from_slice(begin);
+        Ok(id)
+    }
+
+    pub(super) fn remove(self, writer: &mut Writer<'_>, key: &[u8]) -> Walked<bool> {
+        let (trie, hash) = (self.trie, self.hashing.hash(key));
+        let trail = trie.trail(writer, &hash)?;
+        if !trie.is_whole(&trail, &hash) {
+            return Ok(false);
+        }
+        let Some(Found { id, before, rest }) = self.find(writer, trail[trail.len() - 1], key)? else {
+            return Ok(false);
+        };
+        let other = self.key_node(writer, id)?.other;
+        let depth = trail.len() - 1;
+        if let Some(before) = before {
+            set_pointer(trie.node_mut(writer, before)?, OTHER, other);
+        } else {
+            trie.set_child(writer, trail[depth - 1], trie.symbols.at(&hash, depth - 1), other)?;
+        }
+        for id in rest.into_iter().chain([id]) {
+            trie.free_node(writer, id)?;
+        }
+        trie.prune(writer, &trail[..depth], &hash)?;
+        Ok(true)
+    }
+
+    /// Symbols of all paths.
+    pub(super) fn depth(self) -> usize {
+        self.trie.symbols.count(HASH)
+    }
+
+    /// Whether a key is at the end of its path.
+    pub(super) fn is_at(self, key: &[u8], path: Option<&[u8]>) -> bool {
+        path == Some(&self.hashing.hash(key)[..])
+    }
+}

@@ -1,0 +1,225 @@
+//! Compacting: the file gets shorter, and what it has stays, also if the power goes or an operation fails at any moment of it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use proptest::prelude::*;
+use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, Reading, Result, Shape};
+use skein_log::storage::Storage;
+use skein_log::storage::sim::{SimError, SimStorage};
+
+/// Bytes by which a file grows.
+const STEP: u64 = 1024 * PAGE as u64;
+
+fn options() -> DiskOptions {
+    DiskOptions {
+        durability: Durability::Sync,
+        cache_pages: 160,
+        checkpoint_bytes: 0,
+        segment_bytes: 4 << 20,
+        ..DiskOptions::default()
+    }
+}
+
+fn open(storage: &SimStorage) -> Result<DiskStore> {
+    DiskStore::open_on(storage.share(), "/db", options())
+}
+
+fn long(number: u8) -> Vec<u8> {
+    (0..400_000_u32).map(|at| number ^ (at / 5) as u8).collect()
+}
+
+fn short(number: u32) -> Vec<u8> {
+    // In a page of its own.
+    vec![number as u8; 1_100 + 50 * number as usize % 2_900]
+}
+
+/// A store of two steps of the file, in which all that is left lies at the end of the first and in the second.
+fn sparse(storage: &SimStorage) -> DiskStore {
+    let store = open(storage).unwrap();
+    for number in 0..11 {
+        store.set(&[b'l', number], &long(number)).unwrap();
+    }
+    store.checkpoint().unwrap();
+    for number in 0..60 {
+        store.set(format!("key {number}").as_bytes(), &short(number)).unwrap();
+    }
+    store.checkpoint().unwrap();
+    for number in 0..11 {
+        assert!(store.remove(&[b'l', number]).unwrap());
+    }
+    assert_eq!(u64::from(store.stats().buffer.file_pages) * PAGE as u64, 2 * STEP);
+    store
+}
+
+fn assert_whole(store: &DiskStore, about: &str) {
+    assert_eq!(store.check().unwrap().keys, 60, "{about}");
+    for number in 0..60 {
+        let value = store.get(format!("key {number}").as_bytes()).unwrap();
+        assert_eq!(value, Some(short(number)), "{about}");
+    }
+}
+
+#[test]
+fn what_is_left_moves_to_the_begin_and_the_file_is_cut_off() {
+    let storage = SimStorage::new();
+    let store = sparse(&storage);
+    let report = store.compact().unwrap();
+    assert_eq!((report.bytes_before, report.bytes_after), (2 * STEP, STEP));
+    assert!(report.pages_moved > 10, "{report:?}");
+    assert_eq!(storage.contents("/db/data.skein".as_ref()).len() as u64, STEP);
+    assert_whole(&store, "compacted");
+    let again = store.compact().unwrap();
+    assert_eq!((again.bytes_after, again.pages_moved), (STEP, 0));
+    // It grows again as any file does.
+    store.set(b"long", &long(1)).unwrap();
+    (0..10).for_each(|number| _ = store.set(&[b'l', number], &long(number)).unwrap());
+    store.close().unwrap();
+    let store = open(&storage).unwrap();
+    assert_eq!(store.get(b"long").unwrap(), Some(long(1)));
+    assert_eq!(store.get(&[b'l', 9]).unwrap(), Some(long(9)));
+    assert_eq!(store.check().unwrap().keys, 71);
+}
+
+#[test]
+fn a_power_cut_at_any_operation_of_a_compact_loses_nothing() {
+    let storage = SimStorage::new();
+    let store = sparse(&storage);
+    let begin = storage.operations();
+    store.compact().unwrap();
+    let operations = storage.operations() - begin;
+    assert!(operations > 40, "{operations}");
+    drop(store);
+    for cut in 1..=operations {
+        let storage = SimStorage::new();
+        let store = sparse(&storage);
+        storage.cut_power_at(storage.operations() + cut);
+        assert!(store.compact().is_err() || cut == operations, "cut at {cut}");
+        drop(store);
+        storage.reboot(cut);
+        // Once more while it recovers, and compacts again.
+        storage.cut_power_at(storage.operations() + 1 + cut * 3 % 90);
+        drop(open(&storage).and_then(|store| store.compact()));
+        storage.reboot(cut + 1);
+        let store = open(&storage).unwrap();
+        assert_whole(&store, &format!("cut at {cut}"));
+        assert_eq!(store.compact().unwrap().bytes_after, STEP, "cut at {cut}");
+        assert_whole(&store, &format!("cut at {cut}, then compacted"));
+    }
+}
+
+#[test]
+fn an_error_at_any_operation_of_a_compact_loses_nothing() {
+    for (error, step) in [(SimError::Io, 3), (SimError::NoSpace, 4)] {
+        for at in (1..70).step_by(step) {
+            let storage = SimStorage::new();
+            let store = sparse(&storage);
+            storage.fail_at(storage.operations() + at, error, at % 2 == 0);
+            let failed = store.compact().is_err();
+            storage.no_faults();
+            assert_whole(&store, &format!("{error:?} at {at}"));
+            // What failed once may be done again, unless a sync has.
+            let again = store.compact();
+            assert!(again.is_ok() || failed, "{again:?}");
+            drop(store);
+            storage.reboot(at);
+            let store = open(&storage).unwrap();
+            assert_whole(&store, &format!("{error:?} at {at}, opened again"));
+            assert_eq!(store.compact().unwrap().bytes_after, STEP);
+        }
+    }
+}
+
+/// Says that threads can stop, also if the test fails.
+struct Done<'d>(&'d AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn reads_and_writes_go_on_meanwhile() {
+    for reading in [Reading::Calls, Reading::Mapping] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = DiskOptions { reading, durability: Durability::Buffered, ..options() };
+        let store = DiskStore::open(folder.path(), options.clone()).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let _done = Done(&done);
+            scope.spawn(|| {
+                let mut sum = 0;
+                while !done.load(Ordering::Relaxed) {
+                    let at = store.inc(b"sum", 1).unwrap();
+                    sum += 1;
+                    assert_eq!(at, sum);
+                    store.set(format!("key {}", at % 500).as_bytes(), &short(at as u32 % 500)).unwrap();
+                }
+            });
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    for number in 0..500 {
+                        if let Some(value) = store.get(format!("key {number}").as_bytes()).unwrap() {
+                            assert_eq!(value, short(number));
+                        }
+                    }
+                }
+            });
+            for round in 0..8 {
+                (0..10).for_each(|number| _ = store.set(&[b'l', number], &long(number)).unwrap());
+                assert_eq!(store.get(&[b'l', 3]).unwrap(), Some(long(3)));
+                (0..10).for_each(|number| assert!(store.remove(&[b'l', number]).unwrap()));
+                let report = store.compact().unwrap();
+                assert!(report.bytes_after <= 4 * STEP, "round {round}: {report:?}");
+            }
+        });
+        let sum = store.get(b"sum").unwrap();
+        store.close().unwrap();
+        // Opened again, since a mapping keeps places for pages that were read until they are reclaimed.
+        let store = DiskStore::open(folder.path(), options).unwrap();
+        let report = store.compact().unwrap();
+        assert_eq!(report.bytes_after, STEP, "{report:?}");
+        assert_eq!(std::fs::metadata(folder.path().join("data.skein")).unwrap().len(), STEP);
+        assert_eq!(store.get(b"sum").unwrap(), sum);
+        store.check().unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) })]
+
+    #[test]
+    fn a_store_that_is_compacted_now_and_then_is_a_map(
+        steps in prop::collection::vec((0_usize..9, 0_u8..20, any::<u64>()), 1..60),
+        which in 0_usize..2,
+    ) {
+        let shape = [Shape::Linked, Shape::Hash { n: 16 }][which];
+        let storage = SimStorage::new();
+        let open = || DiskStore::open_on(storage.share(), "/db", DiskOptions { shape, ..options() }).unwrap();
+        let mut store = open();
+        let mut model = BTreeMap::new();
+        for (what, at, seed) in steps {
+            match what {
+                0..=3 => {
+                    let value = if what == 0 { long(at) } else { short(at.into()) };
+                    store.set(&[at], &value).unwrap();
+                    model.insert(at, value);
+                }
+                4..=5 => prop_assert_eq!(store.remove(&[at]).unwrap(), model.remove(&at).is_some()),
+                6..=7 => _ = store.compact().unwrap(),
+                _ => {
+                    storage.reboot(seed);
+                    drop(store);
+                    store = open();
+                }
+            }
+        }
+        store.compact().unwrap();
+        for at in 0..20 {
+            prop_assert_eq!(store.get(&[at]).unwrap(), model.get(&at).cloned());
+        }
+        let pages = store.stats().buffer;
+        prop_assert!(pages.free_pages <= 1024 + 16, "{:?}", pages);
+    }
+}
