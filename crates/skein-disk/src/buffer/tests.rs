@@ -24,7 +24,7 @@ fn open(storage: &SimStorage, pages: usize) -> crate::Result<Buffer> {
 }
 
 fn checkpoint(buffer: &Buffer, sequence: u64) -> crate::Result<()> {
-    buffer.checkpoint(|| Moment { sequence, epoch: sequence / 2, catalog: PageId(3) }, |_| Ok(()))
+    buffer.checkpoint(|| Moment { sequence, keys: 0, epoch: sequence / 2, catalog: PageId(3) }, |_| Ok(()))
 }
 
 /// The number that a page has, all over it.

@@ -35,9 +35,6 @@ pub(super) enum Step {
     Child(Visit),
 }
 
-/// A value, and its version.
-pub(crate) type Value = (u64, Vec<u8>);
-
 /// The node of a record.
 pub(super) fn node(pages: &mut impl Pages, id: RecordId) -> Walked<Node<'_>> {
     Node::of(record(pages, id)?).map_err(|what| wrong(id, what))
@@ -48,19 +45,24 @@ pub(super) fn wrong(id: RecordId, what: impl AsRef<str>) -> Stop {
     Stop::Wrong(id.page, format!("slot {}: {}", id.slot, what.as_ref()))
 }
 
-/// Reads a node's value, with its version, which may be [`INVALID`].
-pub(super) fn read_value(pages: &mut impl Pages, id: RecordId) -> Walked<Option<Value>> {
+/// Appends a node's value, and gives its version, which may be [`INVALID`].
+pub(super) fn read_value(pages: &mut impl Pages, id: RecordId, out: &mut Vec<u8>) -> Walked<Option<u64>> {
     let Some(Versioned { version, stored }) = node(pages, id)?.value else { return Ok(None) };
-    let value = match stored {
-        Stored::Inline(bytes) => bytes.to_vec(),
-        Stored::Overflow(chain) => chain.read(pages)?,
-    };
-    Ok(Some((version, value)))
+    match stored {
+        Stored::Inline(bytes) => out.extend_from_slice(bytes),
+        Stored::Overflow(chain) => chain.read(pages, out)?,
+    }
+    Ok(Some(version))
 }
 
-/// The value of a key, unless the last write to it was interrupted.
-pub(super) fn valid(value: Value, key: &[u8]) -> Walked<Value> {
-    if value.0 == INVALID { Err(DiskError::interrupted(key).into()) } else { Ok(value) }
+/// A node's version, which may be [`INVALID`], if it has a value.
+pub(super) fn read_version(pages: &mut impl Pages, id: RecordId) -> Walked<Option<u64>> {
+    Ok(node(pages, id)?.value.map(|value| value.version))
+}
+
+/// The version of a key's value, unless the last write to it was interrupted.
+pub(super) fn valid(version: u64, key: &[u8]) -> Walked<u64> {
+    if version == INVALID { Err(DiskError::interrupted(key).into()) } else { Ok(version) }
 }
 
 impl Core {
@@ -85,15 +87,31 @@ impl Core {
         child.map_or(Step::NoChild, |id| Step::Child(Visit { id, depth: depth + 1 }))
     }
 
-    /// The value of a key, with its version, which may be [`INVALID`].
-    pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
+    /// The node at which a key ends, if there is one.
+    fn node_of(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<RecordId>> {
         let mut at = Visit { id: self.root, depth: 0 };
         loop {
             match self.step(&node(pages, at.id)?, key, at.depth) {
                 Step::Child(child) => at = child,
-                Step::Here => return read_value(pages, at.id),
+                Step::Here => return Ok(Some(at.id)),
                 Step::Inside(_) | Step::NoChild => return Ok(None),
             }
+        }
+    }
+
+    /// Appends the value of a key, and gives its version, which may be [`INVALID`].
+    pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8], out: &mut Vec<u8>) -> Walked<Option<u64>> {
+        match self.node_of(pages, key)? {
+            Some(id) => read_value(pages, id, out),
+            None => Ok(None),
+        }
+    }
+
+    /// The version of a key, which may be [`INVALID`].
+    pub(super) fn version(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<u64>> {
+        match self.node_of(pages, key)? {
+            Some(id) => read_version(pages, id),
+            None => Ok(None),
         }
     }
 

@@ -35,18 +35,15 @@ mod symbols;
 mod tests;
 mod walk;
 
-use std::ops::Bound;
-
 use crate::buffer::{Buffer, Stop, Writer};
 use crate::record::{Pages, RecordId, Walked};
 use crate::{DiskError, Result};
 pub use check::Census;
-use core::{Core, Value, valid};
+use core::{Core, valid};
 pub use cursor::Cursor;
 use hash::Hashing;
 pub use shape::Shape;
-pub(crate) use walk::Direction;
-pub use walk::Entry;
+pub use walk::{Direction, Entries, Entry, Portion};
 
 /// Bytes of a key at most.
 pub(crate) const KEY_MOST: usize = 65_535;
@@ -88,19 +85,36 @@ impl Trie {
         self.core.root
     }
 
-    /// The version and the value of a key.
+    /// Appends the value of a key, and gives its version.
     ///
     /// # Errors
     /// A page that is missing, or wrong; [`DiskError::Interrupted`] if the last write to the key was.
-    pub(crate) fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
+    pub(crate) fn get_into(
+        &self,
+        pages: &mut impl Pages,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Walked<Option<u64>> {
         if key.len() > KEY_MOST {
             return Ok(None);
         }
-        let value = match &self.hashing {
-            None => self.core.get(pages, key)?,
-            Some(hashing) => hashing.get(&self.core, pages, key)?,
+        let version = match &self.hashing {
+            None => self.core.get(pages, key, out)?,
+            Some(hashing) => hashing.get(&self.core, pages, key, out)?,
         };
-        value.map(|value| valid(value, key)).transpose()
+        version.map(|version| valid(version, key)).transpose()
+    }
+
+    /// The version of a key.
+    ///
+    /// # Errors
+    /// As [`get_into`](Self::get_into).
+    pub(crate) fn version(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<u64>> {
+        // Of keys of one hash, only their values tell which is which.
+        if self.hashing.is_some() || key.len() > KEY_MOST {
+            return self.get_into(pages, key, &mut Vec::new());
+        }
+        self.core.version(pages, key)?.map(|version| valid(version, key)).transpose()
     }
 
     /// Sets the value of a key, and its version, which is less than `u64::MAX`; true if the key had none.
@@ -142,19 +156,21 @@ impl Trie {
         removed.map_err(|stop| writer.fault(stop))
     }
 
-    /// The keys from one on, in order, so many at most, with what they have.
+    /// The keys of a portion, in order, with what they have.
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get`](Self::get).
-    pub(crate) fn collect(
-        &self,
-        pages: &mut impl Pages,
-        from: Bound<&[u8]>,
-        direction: Direction,
-        limit: usize,
-    ) -> Walked<Vec<Entry>> {
+    /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get_into`](Self::get_into).
+    pub(crate) fn collect(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
         self.ordered()?;
-        self.core.collect(pages, from, direction, limit)
+        self.core.collect(pages, portion)
+    }
+
+    /// Some keys, so many at most, if the trie keeps no order of them; none if it does.
+    ///
+    /// # Errors
+    /// As [`get_into`](Self::get_into).
+    pub(crate) fn some_keys(&self, pages: &mut impl Pages, most: usize) -> Walked<Option<Vec<Vec<u8>>>> {
+        (!self.has_order()).then(|| hash::some_keys(&self.core, pages, most)).transpose()
     }
 
     /// A cursor before the first key.
@@ -166,8 +182,13 @@ impl Trie {
         Ok(Cursor::new(buffer, *self))
     }
 
+    /// Whether it keeps its keys in order.
+    pub(crate) fn has_order(&self) -> bool {
+        self.hashing.is_none()
+    }
+
     fn ordered(&self) -> Result<()> {
-        if self.hashing.is_some() { Err(DiskError::NoOrder) } else { Ok(()) }
+        if self.has_order() { Ok(()) } else { Err(DiskError::NoOrder) }
     }
 
     /// Looks at all of the trie, in time that grows with its pages.

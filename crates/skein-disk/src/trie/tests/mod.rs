@@ -11,11 +11,11 @@ use std::path::Path;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::core::Value;
-use super::{Census, Direction, Entry, Shape, Trie};
+use super::{Census, Direction, Entry, Portion, Shape, Trie};
 use crate::buffer::{Buffer, CacheOptions, Moment};
 use crate::catalog::Catalog;
 use crate::page_file::Reading;
+use crate::record::{Pages, Walked};
 use crate::{Policy, Result};
 
 const SHAPES: [Shape; 9] = [
@@ -53,6 +53,14 @@ fn open(storage: &SimStorage, pages: usize) -> Buffer {
     .unwrap()
 }
 
+impl Trie {
+    fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<(u64, Vec<u8>)>> {
+        let mut value = Vec::new();
+        let version = self.get_into(pages, key, &mut value)?;
+        Ok(version.map(|version| (version, value)))
+    }
+}
+
 impl Store {
     fn new(shape: Shape, cache: usize, mask: u128) -> Self {
         let storage = SimStorage::new();
@@ -75,7 +83,7 @@ impl Store {
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        self.buffer.checkpoint(|| Moment { sequence, epoch: 0, catalog }, |_| Ok(())).unwrap();
+        self.buffer.checkpoint(|| Moment { sequence, keys: 0, epoch: 0, catalog }, |_| Ok(())).unwrap();
     }
 
     /// Cuts the power, and opens the file again.
@@ -90,8 +98,11 @@ impl Store {
         self.set_mask();
     }
 
-    fn get(&self, key: &[u8]) -> Result<Option<Value>> {
-        self.buffer.read_with(|mut view| self.trie.get(&mut view, key))
+    fn get(&self, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>> {
+        let found = self.buffer.read_with(|mut view| self.trie.get(&mut view, key));
+        let version = self.buffer.read_with(|mut view| self.trie.version(&mut view, key));
+        assert_eq!(version.ok(), found.as_ref().ok().map(|found| found.as_ref().map(|found| found.0)));
+        found
     }
 
     fn set(&self, key: &[u8], version: u64, value: &[u8]) -> Result<bool> {
@@ -109,7 +120,13 @@ impl Store {
     }
 
     fn collect(&self, from: Bound<&[u8]>, direction: Direction, limit: usize) -> Result<Vec<Entry>> {
-        self.buffer.read_with(|mut view| self.trie.collect(&mut view, from, direction, limit))
+        let (lower, upper) = match direction {
+            Direction::Forward => (from, Bound::Unbounded),
+            Direction::Backward => (Bound::Unbounded, from),
+        };
+        let portion = Portion { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
+        let found = self.buffer.read_with(|mut view| self.trie.collect(&mut view, &portion))?;
+        Ok(found.entries)
     }
 
     /// All that the trie has; and that no page is in use besides.
