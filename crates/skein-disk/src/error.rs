@@ -68,6 +68,36 @@ pub enum DiskError {
         /// Pages of the cache.
         cache: usize,
     },
+    /// A write, or the writes of a transaction, use more pages than the cache has. Nothing of it was done.
+    #[error(
+        "the write uses {pages} pages or more at once, and the cache has {cache}; write less at once, or open the file with a larger cache"
+    )]
+    WriteTooLarge {
+        /// Pages that it uses, at least.
+        pages: usize,
+        /// Pages of the cache.
+        cache: usize,
+    },
+    /// What a transaction writes is more than a record of the log holds. Nothing of it was done.
+    #[error(
+        "the writes of the transaction have {len} bytes, and {limit} are the most of a record of the log; write less at once"
+    )]
+    TransactionTooLong {
+        /// Bytes of its record.
+        len: usize,
+        /// The most there can be.
+        limit: usize,
+    },
+    /// The values that are asked for together are longer than the caller takes.
+    #[error(
+        "the values of these keys have {len} bytes or more, and {limit} are the most that is taken; ask for fewer keys at once"
+    )]
+    ReadTooLong {
+        /// Bytes that they have, at least.
+        len: usize,
+        /// The most that is taken.
+        limit: usize,
+    },
     /// The file has as many pages as page numbers reach.
     #[error("the file has {pages} pages, the most that there can be; remove keys, and compact it")]
     FileFull {

@@ -26,6 +26,8 @@ pub use error::{DiskError, Result};
 pub use page::PAGE;
 pub use page_file::Reading;
 pub use policy::Policy;
-pub use skein_log::Durability;
-pub use store::{CompactReport, DiskOptions, DiskStats, DiskStore};
-pub use trie::{Census, Cursor, Entry, Shape};
+pub use skein_log::{Durability, Ticket};
+pub use store::{
+    Change, CompactReport, DiskOptions, DiskStats, DiskStore, Found, Removed, Transaction, Updated,
+};
+pub use trie::{Census, Cursor, Direction, Entries, Entry, Portion, Shape};

@@ -37,6 +37,7 @@ mod roster;
 mod segment;
 pub mod small_file;
 pub mod storage;
+mod ticket;
 mod writer;
 
 pub use error::{LogError, Result};
@@ -46,6 +47,7 @@ pub use options::{CheckpointEpochs, Durability, LogOptions};
 pub use random::random_id;
 pub use recovered::{RecordRef, Recovered, RecoveryReport, ReplayReport, TornTail};
 pub use roster::Roster;
+pub use ticket::Ticket;
 
 /// The longest payload of one record, in bytes. The one place where this limit is stated.
 pub const MAX_PAYLOAD: usize = 1 << 30;

@@ -35,8 +35,9 @@ pub use inspect::{CheckpointFound, Inspection, inspect};
 pub use options::{
     Durability, IndexKind, KEY_BYTES_MAX, Limits, SNAPSHOTS_MAX, StoreOptions, VALUE_BYTES_MAX,
 };
-pub use row::{Columns, Row, RowRef, Rows};
-pub use session::{Change, Session, Ticket, Updated, Writer};
+pub use row::{Columns, Row, RowBuffer, RowRef, Rows, encode_value};
+pub use session::{Change, Recorder, RowWriter, Session, Updated, Writer};
 pub use skein_index::{Direction, successor};
+pub use skein_log::Ticket;
 pub use snapshot::{Release, Snapshot};
 pub use store::{CloseReport, ColumnFound, Entry, RecoveryReport, Store, StoreStats};

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use common::{LEVELS, open, options};
 use skein_store::{
-    Batch, Change, Direction, Durability, Error, IndexKind, KEY_BYTES_MAX, Store, VALUE_BYTES_MAX,
+    Batch, Change, Direction, Durability, Error, IndexKind, KEY_BYTES_MAX, RowWriter as _, Store,
+    VALUE_BYTES_MAX,
 };
 
 /// Runs `test` on a fresh store of each level.

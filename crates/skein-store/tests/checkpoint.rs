@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Random, options};
 use skein_log::storage::OsStorage;
-use skein_store::{Direction, Durability, Error, Store, StoreOptions, inspect};
+use skein_store::{Direction, Durability, Error, RowWriter as _, Store, StoreOptions, inspect};
 
 const ROWS: u32 = 60_000;
 

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Random, open};
-use skein_store::{Batch, Durability};
+use skein_store::{Batch, Durability, RowWriter as _};
 
 const ROUNDS: u64 = 20_000;
 

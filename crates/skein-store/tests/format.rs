@@ -11,7 +11,7 @@ use std::path::Path;
 
 use common::{copy, files, open, options};
 use skein_log::storage::OsStorage;
-use skein_store::{Batch, Direction, Durability, Entry, Error, Store, inspect};
+use skein_store::{Batch, Direction, Durability, Entry, Error, RowWriter as _, Store, inspect};
 
 /// A store with every kind of row and of record: some in a checkpoint, some in two logs after it.
 fn write(folder: &Path) {

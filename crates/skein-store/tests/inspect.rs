@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{files, open, options};
 use skein_log::storage::OsStorage;
-use skein_store::{Durability, Error, Store, inspect};
+use skein_store::{Durability, Error, RowWriter as _, Store, inspect};
 
 /// A folder with a checkpoint of 1,000 rows, and 1,002 records after it.
 fn a_store() -> tempfile::TempDir {

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{open, options};
-use skein_store::{Change, Durability, Error, IndexKind, Row, Rows, Store, StoreOptions, VALUE_BYTES_MAX};
+use skein_store::{
+    Change, Durability, Error, IndexKind, Row, RowWriter as _, Rows, Store, StoreOptions, VALUE_BYTES_MAX,
+};
 
 /// Writes that make their row before they know whether it is wanted panicked on a value longer than any row; so did a
 /// program's own that came by [`Writer::update`](skein_store::Writer::update).

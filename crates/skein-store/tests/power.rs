@@ -11,7 +11,7 @@ use std::sync::Arc;
 use common::options;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
-use skein_store::{Batch, Direction, Durability, Error, Store, StoreOptions};
+use skein_store::{Batch, Direction, Durability, Error, RowWriter as _, Store, StoreOptions};
 
 const FOLDER: &str = "/data";
 

@@ -7,7 +7,7 @@ use std::ops::Bound::Unbounded;
 
 use common::{LEVELS, copy, open, options};
 use proptest::prelude::*;
-use skein_store::{Batch, Direction, Durability, Error, Store, StoreOptions};
+use skein_store::{Batch, Direction, Durability, Error, RowWriter as _, Store, StoreOptions};
 
 #[test]
 fn a_clean_close_and_a_drop_lose_nothing_at_any_level() {

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{LEVELS, copy, options, skip_list};
-use skein_store::{Batch, Direction, Durability, Entry, IndexKind, RowRef, Snapshot, Store, StoreOptions};
+use skein_store::{
+    Batch, Direction, Durability, Entry, IndexKind, RowRef, RowWriter as _, Snapshot, Store, StoreOptions,
+};
 
 fn open(path: &Path, durability: Durability) -> Store {
     Store::open(path, skip_list(durability)).unwrap()

@@ -37,6 +37,8 @@ pub(super) struct Durable {
 pub(crate) struct Moment {
     /// The last write that the pages have.
     pub(crate) sequence: u64,
+    /// How many keys they have.
+    pub(crate) keys: u64,
     /// The first epoch of the log that may have later ones.
     pub(crate) epoch: u64,
     /// The page where the catalog begins.
@@ -231,6 +233,7 @@ impl Buffer {
         let mut header = Header {
             generation: durable.header.generation + 1,
             sequence: moment.sequence,
+            keys: moment.keys,
             epoch: moment.epoch,
             catalog: moment.catalog.0,
             pages,

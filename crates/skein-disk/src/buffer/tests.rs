@@ -24,7 +24,8 @@ fn open(storage: &SimStorage, pages: usize) -> crate::Result<Buffer> {
 }
 
 fn checkpoint(buffer: &Buffer, sequence: u64) -> crate::Result<()> {
-    buffer.checkpoint(|| Moment { sequence, epoch: sequence / 2, catalog: PageId(3) }, |_| Ok(()), None)
+    let moment = || Moment { sequence, keys: 0, epoch: sequence / 2, catalog: PageId(3) };
+    buffer.checkpoint(moment, |_| Ok(()), None)
 }
 
 /// The number that a page has, all over it.

@@ -140,15 +140,33 @@ impl Writer<'_> {
         }
     }
 
+    /// Pages that this write keeps in memory besides the cache: copies, and what was read past it.
+    pub(crate) fn pages(&self) -> usize {
+        self.copies.len() + self.past.len()
+    }
+
+    /// Pages of the cache, which a write has to fit.
+    pub(crate) fn cache(&self) -> usize {
+        self.buffer.cache
+    }
+
     /// Publishes all changes at one moment.
     ///
     /// # Errors
     /// There is no room in the cache; nothing is changed then.
-    pub(crate) fn publish(mut self) -> Result<()> {
+    pub(crate) fn publish(self) -> Result<()> {
+        self.publish_then(|| ())
+    }
+
+    /// The same; `published` is called once they are, before anybody else writes, or begins a checkpoint.
+    ///
+    /// # Errors
+    /// There is no room in the cache; nothing is changed then.
+    pub(crate) fn publish_then(mut self, published: impl FnOnce()) -> Result<()> {
         let buffer = self.buffer;
         let count = self.copies.len();
         if count >= buffer.cache {
-            return Err(DiskError::CacheInUse { cache: buffer.cache });
+            return Err(DiskError::WriteTooLarge { pages: count, cache: buffer.cache });
         }
         for reserved in 0..count {
             if let Err(error) = buffer.reserve() {
@@ -166,6 +184,7 @@ impl Writer<'_> {
         let freed = std::mem::take(&mut self.freed);
         let old = self.exchange(&new, &freed);
         self.settle(&new, &freed, &old);
+        published();
         Ok(())
     }
 

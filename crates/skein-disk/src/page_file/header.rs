@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `sequence` is the last write that the pages have, and `epoch` the first one of the log that may have later ones. `pages` is how many page ids there are, and
-//! `catalog` the page where the catalog begins. A directory has the places of 1,000 maps, and a map those of 1,000 pages, by their ids.
+//! `catalog` the page where the catalog begins. `keys` is how many keys the pages have. A directory has the places of 1,000 maps, and a map those of 1,000 pages, by their ids.
 
 use super::PageFile;
 use crate::page::{PAGE, PageId, Place, u32_at, u64_at};
@@ -21,7 +21,8 @@ const MAGIC: [u8; 8] = *b"SKEINDSK";
 const FORMAT: u32 = 1;
 const CHECKSUM: usize = 12;
 const COVERED: usize = 16;
-const DIRECTORIES: usize = 64;
+const KEYS: usize = 64;
+const DIRECTORIES: usize = 72;
 const DIRECTORIES_MOST: usize = 1000;
 
 /// What a header says.
@@ -33,6 +34,7 @@ pub(crate) struct Header {
     pub(crate) epoch: u64,
     pub(crate) pages: u32,
     pub(crate) catalog: u32,
+    pub(crate) keys: u64,
     /// Where the directories are.
     pub(crate) directories: Vec<Place>,
 }
@@ -55,6 +57,7 @@ impl Header {
         head.extend(self.epoch.to_le_bytes());
         head.extend(self.pages.to_le_bytes());
         head.extend(self.catalog.to_le_bytes());
+        head.extend(self.keys.to_le_bytes());
         head.extend(self.directories.iter().flat_map(|place| place.0.to_le_bytes()));
         let mut page = [0; PAGE];
         page[..head.len()].copy_from_slice(&head);
@@ -93,6 +96,7 @@ impl Header {
             epoch: u64_at(page, 48),
             pages,
             catalog: u32_at(page, 60),
+            keys: u64_at(page, KEYS),
             directories,
         })
     }

@@ -1,44 +1,55 @@
 //! The store: one trie in a folder, whose writes are logged.
 //!
 //! ```text
-//!   set, cas, inc, remove ─► the trie's pages, published ─► a record in the log ─► acknowledged, at the level that was chosen
+//!   transaction           ─► the trie's pages, published ─► a record in the log ─► acknowledged, at the level that was chosen
 //!   checkpoint            ─► all pages that have changed, and a header that says up to which write ─► the log before is let go
 //!   open                  ─► the header's state ─► the log's records of later writes, in their order
+//!
+//!   transaction.rs, write.rs   all or nothing; set, cas, inc, remove are transactions of one write      read.rs   walks of one moment
+//!   durable.rs   tickets, for who acknowledges later      open.rs, record.rs   replay      checkpoints.rs   the thread that takes them
 //!
 //!   folder/   data.skein   the file (`page_file/`)        log/   segments (crate `skein-log`)        lock
 //! ```
 //!
 //! # Invariants
-//! 1. Writes have numbers that rise, and are published and logged in that order. The number of a key's last write is its version.
-//! 2. The file's state is that after some write, its header's `sequence`: pages become the file's only by checkpoints, each of which is of one moment.
-//! 3. So what the file has, and the log's records of greater numbers applied to it, is the state after the last write that is durable: a write that was
-//!    acknowledged at [`Durability::Sync`] is there after a crash, and after any crash there is no write without those before it.
+//! 1. Writes have numbers that rise, and transactions are published and logged in that order. The number of a key's last write is its version.
+//! 2. The file's state is that after some transaction, whose last write is its header's `sequence`: pages become the file's only by checkpoints, each of
+//!    which is of one moment. So is its number of keys.
+//! 3. So what the file has, and the log's records of greater numbers applied to it, is the state after the last transaction that is durable: one that was
+//!    acknowledged at [`Durability::Sync`] is there after a crash, whole, and after any crash there is none without those before it.
 //!
 //! Source: section 2 and 5. The paper changes pages in place, the value first and then the version, and has no log.
 
+mod checkpoints;
 mod compact;
+mod durable;
 mod open;
 mod options;
+mod read;
 mod record;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod write;
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use skein_log::storage::StorageLock;
-use skein_log::{Durability, Log, LogStats};
+use skein_log::{Log, LogStats};
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
+use checkpoints::Checkpoints;
 pub use compact::CompactReport;
 pub use options::DiskOptions;
+pub use read::Found;
+pub use transaction::{Change, Removed, Transaction, Updated};
 
 use crate::Result;
-use crate::buffer::{Buffer, BufferStats, Moment};
-use crate::page::{PageId, Place};
-use crate::trie::{Census, Cursor, Shape, Trie};
+use crate::buffer::{Buffer, BufferStats};
+use crate::page::PageId;
+use crate::trie::{Shape, Trie};
 
 /// The file's name in the folder.
 pub(crate) const FILE: &str = "data.skein";
@@ -77,13 +88,14 @@ struct Shared {
     /// The page where the catalog begins.
     catalog: PageId,
     options: DiskOptions,
-    /// Held from a write's number to its record in the log (invariant 1).
-    ordering: Mutex<()>,
-    /// The last write's number. Changed by the writer alone, while it has the buffer's pages.
+    /// Held by a transaction: its record, from its first number to the log (invariant 1).
+    record: Mutex<Vec<u8>>,
+    /// The last write's number, and how many keys there are. Changed by the writer alone, while it has the buffer's pages.
     sequence: AtomicU64,
+    keys: AtomicU64,
     /// Bytes logged since the last checkpoint began.
     logged: AtomicU64,
-    checkpoints: AtomicU64,
+    checkpoints: Checkpoints,
     /// Writes of the log that were done again when the store was opened.
     replayed: AtomicU64,
     /// What the checkpointing thread is to do.
@@ -103,8 +115,16 @@ struct Wanted {
 pub struct DiskStats {
     /// The number of the last write.
     pub sequence: u64,
+    /// Keys.
+    pub keys: u64,
+    /// Bytes logged since the last checkpoint began, or replayed since that one when the store was opened.
+    pub logged: u64,
     /// Checkpoints that were taken since the store was opened.
     pub checkpoints: u64,
+    /// Whether one is being taken now.
+    pub checkpoint_running: bool,
+    /// Seconds since 1970 of the end of the last one that was taken since the store was opened; 0 for none.
+    pub last_checkpoint_unix_s: u64,
     /// Writes that only the log had when the store was opened.
     pub replayed: u64,
     /// The buffer manager.
@@ -114,29 +134,14 @@ pub struct DiskStats {
 }
 
 impl DiskStore {
-    /// The value of a key.
-    ///
-    /// # Errors
-    /// A page that cannot be read, or is damaged; a last write that was interrupted.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.get_entry(key)?.map(|(_, value)| value))
+    /// How many keys there are; exact while nobody writes.
+    pub fn len(&self) -> u64 {
+        self.shared.keys.load(Ordering::Relaxed)
     }
 
-    /// The version and the value of a key.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    pub fn get_entry(&self, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>> {
-        let Shared { buffer, trie, .. } = &*self.shared;
-        buffer.read_with(|view| trie.get(&mut &*view, key))
-    }
-
-    /// A cursor before the first key. It reads some keys ahead: what is written meanwhile it may see or not.
-    ///
-    /// # Errors
-    /// The trie keeps no order.
-    pub fn cursor(&self) -> Result<Cursor<'_>> {
-        self.shared.trie.cursor(&self.shared.buffer)
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Which trie it is.
@@ -149,49 +154,28 @@ impl DiskStore {
         let shared = &*self.shared;
         DiskStats {
             sequence: shared.sequence.load(Ordering::Relaxed),
-            checkpoints: shared.checkpoints.load(Ordering::Relaxed),
+            keys: self.len(),
+            logged: shared.logged.load(Ordering::Relaxed),
+            checkpoints: shared.checkpoints.taken.load(Ordering::Relaxed),
+            checkpoint_running: shared.checkpoints.running.load(Ordering::Relaxed),
+            last_checkpoint_unix_s: shared.checkpoints.last_unix_s.load(Ordering::Relaxed),
             replayed: shared.replayed.load(Ordering::Relaxed),
             buffer: shared.buffer.stats(),
             log: shared.log.stats(),
         }
     }
 
-    /// Looks at all of the trie and verifies every invariant, in time that grows with its pages. Reads go on meanwhile, and writes wait.
-    ///
-    /// # Errors
-    /// The first thing that is not as it must be.
-    pub fn check(&self) -> Result<Census> {
-        let mut still = self.shared.buffer.still();
-        self.shared.trie.check(&mut still).map_err(|stop| still.fault(stop))
+    /// How the store was opened.
+    pub fn options(&self) -> &DiskOptions {
+        &self.shared.options
     }
 
-    /// Makes all that was written before durable. At [`Durability::None`] there is no log: then only a [`checkpoint`](Self::checkpoint) does.
-    ///
-    /// # Errors
-    /// The log is stopped by a failure.
-    pub fn sync(&self) -> Result<()> {
-        self.shared.log.commit()?;
-        Ok(())
-    }
-
-    /// Makes all that was written before the file's own, and lets go of the log before. Reads and writes go on meanwhile.
-    ///
-    /// # Errors
-    /// A failed file operation. Nothing is lost: the log has what the file has not.
-    pub fn checkpoint(&self) -> Result<()> {
-        self.shared.checkpoint()
-    }
-
-    /// Takes a checkpoint, and closes the store. Dropping it does the same, without an answer.
+    /// Takes a last checkpoint, unless that has been done, and lets the folder go. Reads go on; writes are refused. Dropping the store does the same, without an
+    /// answer.
     ///
     /// # Errors
     /// As [`checkpoint`](Self::checkpoint), and those of the log.
-    pub fn close(self) -> Result<()> {
-        self.end()
-    }
-
-    /// Ends the thread, and takes a last checkpoint, unless that has been done.
-    fn end(&self) -> Result<()> {
+    pub fn close(&self) -> Result<()> {
         let Some(held) = lock(&self.lock).take() else { return Ok(()) };
         lock(&self.shared.wanted).end = true;
         self.shared.changed.notify_all();
@@ -208,50 +192,8 @@ impl DiskStore {
 
 impl Drop for DiskStore {
     fn drop(&mut self) {
-        if let Err(error) = self.end() {
+        if let Err(error) = self.close() {
             tracing::warn!(%error, "the store was dropped without a last checkpoint");
-        }
-    }
-}
-
-impl Shared {
-    fn checkpoint(&self) -> Result<()> {
-        self.checkpoint_moving(None)
-    }
-
-    /// Takes a checkpoint that moves the maps that lie from a place on, if there is one.
-    fn checkpoint_moving(&self, lists_from: Option<Place>) -> Result<()> {
-        let mut begun = 0;
-        let moment = || {
-            self.logged.store(0, Ordering::Relaxed);
-            begun = self.log.epoch();
-            let sequence = self.sequence.load(Ordering::Relaxed);
-            Moment { sequence, epoch: begun, catalog: self.catalog }
-        };
-        // What the file is to have is durable in the log first: so the log never lacks an epoch that the file has something of.
-        let ready = |moment: &Moment| Ok(self.log.wait_durable(moment.epoch)?);
-        self.buffer.checkpoint(moment, ready, lists_from)?;
-        self.checkpoints.fetch_add(1, Ordering::Relaxed);
-        if self.options.durability != Durability::None {
-            self.log.release_before(begun)?;
-        }
-        Ok(())
-    }
-
-    /// Takes checkpoints when they are wanted, until the end is.
-    fn take_checkpoints(&self) {
-        let mut wanted = lock(&self.wanted);
-        while !wanted.end {
-            if !std::mem::take(&mut wanted.checkpoint) {
-                wanted = skein_sync::locks::wait(&self.changed, wanted);
-                continue;
-            }
-            drop(wanted);
-            // Nothing is lost: the log has what the file has not, and the store goes on.
-            if let Err(error) = self.checkpoint() {
-                tracing::warn!(%error, "a checkpoint was not taken");
-            }
-            wanted = lock(&self.wanted);
         }
     }
 }

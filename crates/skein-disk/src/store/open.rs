@@ -8,8 +8,7 @@ use skein_log::{CheckpointEpochs, Log, LogOptions, Recovered};
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
-use super::record::Record;
-use super::{DiskOptions, DiskStore, FILE, LOG, Shared, Wanted};
+use super::{Checkpoints, DiskOptions, DiskStore, FILE, LOG, Shared, Wanted, record};
 use crate::buffer::{Buffer, CacheOptions};
 use crate::catalog::Catalog;
 use crate::page::PageId;
@@ -62,10 +61,11 @@ impl DiskStore {
             trie,
             catalog,
             options,
-            ordering: Mutex::new(()),
+            record: Mutex::new(Vec::new()),
             sequence: AtomicU64::new(header.sequence.max(1)),
+            keys: AtomicU64::new(header.keys),
             logged: AtomicU64::new(0),
-            checkpoints: AtomicU64::new(0),
+            checkpoints: Checkpoints::default(),
             replayed: AtomicU64::new(0),
             wanted: Mutex::new(Wanted::default()),
             changed: Condvar::new(),
@@ -116,20 +116,37 @@ impl Shared {
     fn apply(&self, payload: &[u8]) -> std::result::Result<(), Why> {
         let not_ours =
             || Why::NotARecord("the record is whole but not one that this program writes".to_owned());
-        let record = Record::parse(payload).ok_or_else(not_ours)?;
+        let (first, writes) = record::parse(payload).ok_or_else(not_ours)?;
         let last = self.sequence.load(Ordering::Relaxed);
-        if record.sequence <= last {
-            return if record.sequence <= self.buffer.header().sequence {
+        if first <= last {
+            return if first <= self.buffer.header().sequence {
                 Ok(())
             } else {
-                Err(Why::NotARecord(format!("write {} comes after write {last}", record.sequence)))
+                Err(Why::NotARecord(format!("write {first} comes after write {last}")))
             };
         }
-        let mut writer = self.buffer.write();
-        self.put(&mut writer, &record).and_then(|()| writer.publish()).map_err(Why::Failed)?;
-        self.sequence.store(record.sequence, Ordering::Relaxed);
-        self.logged.fetch_add(record.len() as u64, Ordering::Relaxed);
-        self.replayed.fetch_add(1, Ordering::Relaxed);
+        self.apply_all(first, &writes).map_err(Why::Failed)?;
+        self.logged.fetch_add(payload.len() as u64, Ordering::Relaxed);
+        self.replayed.fetch_add(writes.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Does the writes of a record again. Nobody reads yet, and no checkpoint is taken, so it need not be at one moment.
+    fn apply_all(&self, first: u64, writes: &[record::Write<'_>]) -> Result<()> {
+        let mut numbered = (first..).zip(writes).peekable();
+        while numbered.peek().is_some() {
+            let mut writer = self.buffer.write();
+            let (mut sequence, mut keys) = (0, self.keys.load(Ordering::Relaxed));
+            while writer.pages() < writer.cache() / 4
+                && let Some((number, write)) = numbered.next()
+            {
+                keys = keys.wrapping_add_signed(self.put(&mut writer, number, write)?);
+                sequence = number;
+            }
+            writer.publish()?;
+            self.sequence.store(sequence, Ordering::Relaxed);
+            self.keys.store(keys, Ordering::Relaxed);
+        }
         Ok(())
     }
 }

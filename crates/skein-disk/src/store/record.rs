@@ -1,53 +1,76 @@
-//! Records of the log: what a write did, so that it can be done again.
+//! Records of the log: what a transaction wrote, so that it can be done again.
 //!
 //! ```text
-//!   0          8      9            13
-//!   │ sequence │ kind │ key length │ key │ value, if it is a set
+//!   0                 8      9            13             17
+//!   │ first's number  │ kind │ key length │ value length │ key │ value │ kind │ ...
 //! ```
 //!
-//! What a record sets is what came of the write, never how: a `cas` or an `inc` is a set of its result. So doing it again does the same.
+//! What a write sets is what came of it, never how: a `cas` or an `inc` is a set of its result. So doing it again does the same.
 
 use crate::page::{u32_at, u64_at};
 
 const SET: u8 = 1;
 const REMOVE: u8 = 2;
-const HEAD: usize = 13;
+/// The number of the first write.
+const NUMBER: usize = 8;
+/// What stands before a write's key.
+const HEAD: usize = 9;
 
-/// A write.
+/// A write to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Record<'r> {
-    pub(super) sequence: u64,
+pub(super) struct Write<'r> {
     pub(super) key: &'r [u8],
     /// None if the key is removed.
     pub(super) value: Option<&'r [u8]>,
 }
 
-impl<'r> Record<'r> {
-    /// Appends its bytes.
-    pub(super) fn append(&self, out: &mut Vec<u8>) {
-        out.extend(self.sequence.to_le_bytes());
-        out.push(if self.value.is_some() { SET } else { REMOVE });
-        out.extend((self.key.len() as u32).to_le_bytes());
-        out.extend(self.key);
-        out.extend(self.value.unwrap_or_default());
-    }
-
-    /// How many bytes it has.
+impl<'r> Write<'r> {
+    /// How many bytes it has in a record.
     pub(super) fn len(&self) -> usize {
         HEAD + self.key.len() + self.value.map_or(0, <[u8]>::len)
     }
 
-    /// The record of these bytes; none if they are not one.
-    pub(super) fn parse(bytes: &'r [u8]) -> Option<Self> {
+    fn append(&self, out: &mut Vec<u8>) {
+        let value = self.value.unwrap_or_default();
+        out.push(if self.value.is_some() { SET } else { REMOVE });
+        out.extend((self.key.len() as u32).to_le_bytes());
+        out.extend((value.len() as u32).to_le_bytes());
+        out.extend(self.key);
+        out.extend(value);
+    }
+
+    /// Takes a write off the front of bytes; none if they do not begin with one.
+    fn parse(bytes: &'r [u8]) -> Option<(Self, &'r [u8])> {
         let (head, rest) = bytes.split_at_checked(HEAD)?;
-        let (key, value) = rest.split_at_checked(u32_at(head, 9) as usize)?;
-        let value = match head[8] {
+        let (key, rest) = rest.split_at_checked(u32_at(head, 1) as usize)?;
+        let (value, rest) = rest.split_at_checked(u32_at(head, 5) as usize)?;
+        let value = match head[0] {
             SET => Some(value),
             REMOVE if value.is_empty() => None,
             _ => return None,
         };
-        Some(Self { sequence: u64_at(head, 0), key, value })
+        Some((Self { key, value }, rest))
     }
+}
+
+/// Adds a write to a record, which is empty before the first; `number` is the write's.
+pub(super) fn append(record: &mut Vec<u8>, number: u64, write: &Write<'_>) {
+    if record.is_empty() {
+        record.extend(number.to_le_bytes());
+    }
+    write.append(record);
+}
+
+/// The number of the first write of a record, and all of them; none if the bytes are not a record.
+pub(super) fn parse(record: &[u8]) -> Option<(u64, Vec<Write<'_>>)> {
+    let (number, mut rest) = record.split_at_checked(NUMBER)?;
+    let mut writes = Vec::new();
+    while !rest.is_empty() {
+        let (write, after) = Write::parse(rest)?;
+        writes.push(write);
+        rest = after;
+    }
+    (!writes.is_empty()).then(|| (u64_at(number, 0), writes))
 }
 
 #[cfg(test)]
@@ -56,20 +79,30 @@ mod tests {
 
     #[test]
     fn a_record_comes_back_from_its_bytes_and_nothing_else_does() {
-        for (key, value) in [(&b"goose"[..], Some(&b"honks"[..])), (b"", Some(b"")), (b"geese", None)] {
-            let record = Record { sequence: 1 << 40, key, value };
-            let mut bytes = Vec::new();
-            record.append(&mut bytes);
-            assert_eq!(bytes.len(), record.len());
-            assert_eq!(Record::parse(&bytes), Some(record));
-            assert_eq!(Record::parse(&bytes[..HEAD - 1]), None);
-            bytes[8] = 3;
-            assert_eq!(Record::parse(&bytes), None);
+        let writes = [(&b"goose"[..], Some(&b"honks"[..])), (b"", Some(b"")), (b"geese", None)];
+        let writes = writes.map(|(key, value)| Write { key, value });
+        let mut record = Vec::new();
+        for (write, number) in writes.iter().zip(1 << 40..) {
+            append(&mut record, number, write);
         }
-        let mut bytes = Vec::new();
-        Record { sequence: 1, key: b"geese", value: None }.append(&mut bytes);
-        bytes.push(0);
-        assert_eq!(Record::parse(&bytes), None, "a removal has no value");
-        assert_eq!(Record::parse(&bytes[..15]), None, "the key is cut off");
+        assert_eq!(record.len(), NUMBER + writes.iter().map(Write::len).sum::<usize>());
+        assert_eq!(parse(&record), Some((1 << 40, writes.to_vec())));
+        let ends = [NUMBER, NUMBER + writes[0].len(), NUMBER + writes[0].len() + writes[1].len()];
+        for len in (0..record.len()).filter(|len| !ends[1..].contains(len)) {
+            assert_eq!(parse(&record[..len]), None, "cut to {len} bytes");
+        }
+        for end in ends {
+            let mut wrong = record.clone();
+            wrong[end] = 3;
+            assert_eq!(parse(&wrong), None, "a write of an unknown kind");
+        }
+    }
+
+    #[test]
+    fn a_removal_has_no_value() {
+        let mut record = Vec::new();
+        append(&mut record, 1, &Write { key: b"goose", value: Some(b"honks") });
+        record[NUMBER] = REMOVE;
+        assert_eq!(parse(&record), None);
     }
 }

@@ -1,30 +1,55 @@
-//! Writes: set, compare and set, increment, remove (section 2: the paper's operations, there on integers alone).
+//! Writes for who waits for them: each is a transaction (section 2: the paper's operations, there on integers alone).
 
-use std::borrow::Cow;
+use skein_log::{Durability, Ticket};
 
-use skein_log::Durability;
-use skein_sync::atomic::Ordering;
-use skein_sync::locks::lock;
-
-use super::record::Record;
-use super::{DiskStore, Shared};
-use crate::buffer::Writer;
+use super::{Change, DiskStore, Transaction, Updated};
 use crate::{DiskError, Result};
 
-/// What a write does to a key.
-enum Change<'v> {
-    Set(Cow<'v, [u8]>),
-    Remove,
-    Nothing,
-}
-
 impl DiskStore {
+    /// Does reads and writes at one moment, or not at all: nothing if `body` answers an error. At [`Durability::Sync`] it returns when they are durable.
+    ///
+    /// ```
+    /// # use skein_disk::{DiskError, DiskOptions, DiskStore};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
+    /// let fly = |from: &[u8], to: &[u8]| {
+    ///     store.write::<_, DiskError>(|flock| {
+    ///         flock.inc(to, 1)?;
+    ///         flock.inc(from, -1)
+    ///     })
+    /// };
+    /// store.set(b"pond", b"2")?;
+    /// assert_eq!(fly(b"pond", b"lake")?, 1);
+    /// store.set(b"meadow", b"no number")?;
+    /// assert!(fly(b"meadow", b"lake").is_err());
+    /// assert_eq!(store.get(b"lake")?, Some(b"1".to_vec()), "the second one never flew");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `body`, and of [`Transaction::commit`]: nothing was changed then, unless the error is the log's.
+    pub fn write<T, E: From<DiskError>>(
+        &self,
+        body: impl FnOnce(&mut Transaction<'_>) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let mut transaction = self.begin();
+        let answer = body(&mut transaction)?;
+        let ticket = transaction.commit()?;
+        self.acknowledge(ticket)?;
+        Ok(answer)
+    }
+
+    /// At `Sync`, waits until the ticket's writes are durable.
+    fn acknowledge(&self, ticket: Ticket) -> Result<()> {
+        if self.durability() == Durability::Sync { self.wait_durable(ticket) } else { Ok(()) }
+    }
+
     /// Sets the value of a key; returns its version.
     ///
     /// # Errors
     /// A key or a value that is too long; a failed file operation; writes that were stopped by one. Unless the error is the log's, nothing was changed.
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<u64> {
-        self.shared.write(key, |_, _| Ok((Change::Set(value.into()), ()))).map(|(version, ())| version)
+        self.write(|transaction| transaction.set(key, value))
     }
 
     /// Sets the value of a key if its version is the one that is expected, or, with none, if it has no value; returns its new version. A last write that was
@@ -33,17 +58,7 @@ impl DiskStore {
     /// # Errors
     /// [`DiskError::VersionDiffers`], with the version that it has; otherwise as [`set`](Self::set).
     pub fn cas(&self, key: &[u8], expected: Option<u64>, value: &[u8]) -> Result<u64> {
-        let decide = |shared: &Shared, writer: &mut Writer<'_>| {
-            let found = match shared.found(writer, key) {
-                Err(DiskError::Interrupted { .. }) => expected,
-                found => found?.map(|(version, _)| version),
-            };
-            if found != expected {
-                return Err(DiskError::VersionDiffers { found, expected });
-            }
-            Ok((Change::Set(value.into()), ()))
-        };
-        self.shared.write(key, decide).map(|(version, ())| version)
+        self.write(|transaction| transaction.cas(key, expected, value))
     }
 
     /// Adds to the integer that a key's value is, as decimal text; a key without a value counts as 0. Returns the sum.
@@ -51,13 +66,7 @@ impl DiskStore {
     /// # Errors
     /// [`DiskError::NotAnInteger`], [`DiskError::Overflow`]; otherwise as [`set`](Self::set).
     pub fn inc(&self, key: &[u8], by: i64) -> Result<i64> {
-        let decide = |shared: &Shared, writer: &mut Writer<'_>| {
-            let found = shared.found(writer, key)?.map(|(_, value)| value);
-            let before = found.map_or(Ok(0), |value| integer(&value))?;
-            let sum = before.checked_add(by).ok_or(DiskError::Overflow { value: before, by })?;
-            Ok((Change::Set(sum.to_string().into_bytes().into()), sum))
-        };
-        self.shared.write(key, decide).map(|(_, sum)| sum)
+        self.write(|transaction| transaction.inc(key, by))
     }
 
     /// Removes a key; false if it has no value.
@@ -65,79 +74,18 @@ impl DiskStore {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn remove(&self, key: &[u8]) -> Result<bool> {
-        let decide = |shared: &Shared, writer: &mut Writer<'_>| {
-            let is_there = match shared.found(writer, key) {
-                Err(DiskError::Interrupted { .. }) => true,
-                found => found?.is_some(),
-            };
-            Ok((if is_there { Change::Remove } else { Change::Nothing }, is_there))
-        };
-        self.shared.write(key, decide).map(|(_, was_there)| was_there)
-    }
-}
-
-/// The integer that a value is, as Redis has them: nothing but a sign and digits.
-fn integer(value: &[u8]) -> Result<i64> {
-    let text = str::from_utf8(value).ok();
-    let number = text.filter(|text| !text.starts_with('+')).and_then(|text| text.parse().ok());
-    number.ok_or_else(|| DiskError::NotAnInteger {
-        value: value[..value.len().min(32)].escape_ascii().to_string(),
-    })
-}
-
-impl Shared {
-    /// What a key has, as the writer sees it.
-    fn found(&self, writer: &mut Writer<'_>, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>> {
-        self.trie.get(writer, key).map_err(|stop| writer.fault(stop))
+        self.write(|transaction| transaction.remove(key))
     }
 
-    /// Does what is decided about a key; returns the number of the write, 0 if there is none.
-    fn write<'v, T>(
+    /// Changes a key as `decide` says, which is shown its version and its value.
+    ///
+    /// # Errors
+    /// As [`Transaction::update`].
+    pub fn update<E: From<DiskError>>(
         &self,
         key: &[u8],
-        decide: impl FnOnce(&Self, &mut Writer<'_>) -> Result<(Change<'v>, T)>,
-    ) -> Result<(u64, T)> {
-        let ordering = lock(&self.ordering);
-        let mut writer = self.buffer.write();
-        let (change, answer) = decide(self, &mut writer)?;
-        let value = match &change {
-            Change::Set(value) => Some(&value[..]),
-            Change::Remove => None,
-            Change::Nothing => return Ok((0, answer)),
-        };
-        // Also a write that fails from here on has had its number: a checkpoint may have seen it.
-        let sequence = 1 + self.sequence.fetch_add(1, Ordering::Relaxed);
-        let record = Record { sequence, key, value };
-        self.put(&mut writer, &record)?;
-        // Not before: no epoch closes while this is held, and the pages may have had to be read.
-        let operation = self.log.enter(0)?;
-        let epoch = operation.epoch();
-        writer.publish()?;
-        operation.append(epoch, |out| record.append(out));
-        drop(operation);
-        drop(ordering);
-        self.count(record.len());
-        if self.log.durability() == Durability::Sync {
-            self.log.wait_durable(epoch)?;
-        }
-        Ok((sequence, answer))
-    }
-
-    /// Does a write to the trie's pages.
-    pub(super) fn put(&self, writer: &mut Writer<'_>, record: &Record<'_>) -> Result<()> {
-        match record.value {
-            Some(value) => self.trie.set(writer, record.key, record.sequence, value).map(|_| ()),
-            None => self.trie.remove(writer, record.key).map(|_| ()),
-        }
-    }
-
-    /// Counts what was logged, and asks for a checkpoint when that is enough.
-    fn count(&self, bytes: usize) {
-        let most = self.options.checkpoint_bytes;
-        let before = self.logged.fetch_add(bytes as u64, Ordering::Relaxed);
-        if most > 0 && before < most && before + bytes as u64 >= most {
-            lock(&self.wanted).checkpoint = true;
-            self.changed.notify_one();
-        }
+        decide: impl FnOnce(Option<(u64, &[u8])>) -> std::result::Result<Change, E>,
+    ) -> std::result::Result<Updated, E> {
+        self.write(|transaction| transaction.update(key, decide))
     }
 }

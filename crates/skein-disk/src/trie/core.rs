@@ -36,9 +36,6 @@ pub(super) enum Step {
     Child(Visit),
 }
 
-/// A value, and its version.
-pub(crate) type Value = (u64, Vec<u8>);
-
 /// The node of a record.
 pub(super) fn node(pages: &mut impl Pages, id: RecordId) -> Walked<Node<'_>> {
     node_in(&records(pages, id.page)?, id)
@@ -56,37 +53,49 @@ pub(super) fn wrong(id: RecordId, what: impl AsRef<str>) -> Stop {
     Stop::Wrong(id.page, format!("slot {}: {}", id.slot, what.as_ref()))
 }
 
-/// Reads a node's value, with its version, which may be [`INVALID`].
-pub(super) fn read_value(pages: &mut impl Pages, id: RecordId) -> Walked<Option<Value>> {
-    let begun = node(pages, id)?.value.map(Begun::of);
-    begun.map(|begun| begun.finish(pages)).transpose()
+/// Appends a node's value, and gives its version, which may be [`INVALID`].
+pub(super) fn read_value(pages: &mut impl Pages, id: RecordId, out: &mut Vec<u8>) -> Walked<Option<u64>> {
+    let begun = node(pages, id)?.value.map(|value| Begun::of(value, out));
+    begun.map(|begun| begun.finish(pages, out)).transpose()
 }
 
 /// A value as far as its node has it.
-enum Begun {
-    Whole(Value),
-    Overflow(u64, Chain),
+struct Begun {
+    version: u64,
+    /// What is still to be read.
+    rest: Option<Chain>,
 }
 
 impl Begun {
-    fn of(value: Versioned<'_>) -> Self {
-        match value.stored {
-            Stored::Inline(bytes) => Self::Whole((value.version, bytes.to_vec())),
-            Stored::Overflow(chain) => Self::Overflow(value.version, chain),
-        }
+    #[inline]
+    fn of(value: Versioned<'_>, out: &mut Vec<u8>) -> Self {
+        let rest = match value.stored {
+            Stored::Inline(bytes) => {
+                out.extend_from_slice(bytes);
+                None
+            }
+            Stored::Overflow(chain) => Some(chain),
+        };
+        Self { version: value.version, rest }
     }
 
-    fn finish(self, pages: &mut impl Pages) -> Walked<Value> {
-        match self {
-            Self::Whole(value) => Ok(value),
-            Self::Overflow(version, chain) => Ok((version, chain.read(pages)?)),
+    #[inline]
+    fn finish(self, pages: &mut impl Pages, out: &mut Vec<u8>) -> Walked<u64> {
+        if let Some(chain) = self.rest {
+            chain.read(pages, out)?;
         }
+        Ok(self.version)
     }
 }
 
-/// The value of a key, unless the last write to it was interrupted.
-pub(super) fn valid(value: Value, key: &[u8]) -> Walked<Value> {
-    if value.0 == INVALID { Err(DiskError::interrupted(key).into()) } else { Ok(value) }
+/// A node's version, which may be [`INVALID`], if it has a value.
+pub(super) fn read_version(pages: &mut impl Pages, id: RecordId) -> Walked<Option<u64>> {
+    Ok(node(pages, id)?.value.map(|value| value.version))
+}
+
+/// The version of a key's value, unless the last write to it was interrupted.
+pub(super) fn valid(version: u64, key: &[u8]) -> Walked<u64> {
+    if version == INVALID { Err(DiskError::interrupted(key).into()) } else { Ok(version) }
 }
 
 impl Core {
@@ -136,11 +145,20 @@ impl Core {
         }
     }
 
-    /// The value of a key, with its version, which may be [`INVALID`].
-    pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
-        let end = |node: &Node<'_>, step| node.value.filter(|_| step == Step::Here).map(Begun::of);
+    /// Appends the value of a key, and gives its version, which may be [`INVALID`].
+    pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8], out: &mut Vec<u8>) -> Walked<Option<u64>> {
+        let end = |node: &Node<'_>, step| {
+            node.value.filter(|_| step == Step::Here).map(|value| Begun::of(value, out))
+        };
         let begun = self.descend(pages, key, |_| (), end)?;
-        begun.map(|begun| begun.finish(pages)).transpose()
+        begun.map(|begun| begun.finish(pages, out)).transpose()
+    }
+
+    /// The version of a key, which may be [`INVALID`].
+    pub(super) fn version(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<u64>> {
+        let end =
+            |node: &Node<'_>, step| node.value.filter(|_| step == Step::Here).map(|value| value.version);
+        self.descend(pages, key, |_| (), end)
     }
 
     /// The nodes along a key, and where the last one leads.

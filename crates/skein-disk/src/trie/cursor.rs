@@ -5,13 +5,15 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use super::walk::{Direction, Entry};
+use super::walk::{Direction, Entry, Portion};
 use super::{Result, Trie};
 use crate::buffer::Buffer;
 
 /// Keys of a walk: of the first one after a seek, and of further ones.
 const FIRST: usize = 8;
 const FURTHER: usize = 100;
+/// A walk reads no further key when those that it has are so long.
+const AHEAD_BYTES: usize = 1 << 20;
 
 /// Where a cursor is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,8 +98,13 @@ impl<'b> Cursor<'b> {
     fn read(&mut self, from: Bound<&[u8]>, direction: Direction, limit: usize) -> Result<()> {
         self.ahead.clear();
         self.direction = direction;
+        let (lower, upper) = match direction {
+            Direction::Forward => (from, Bound::Unbounded),
+            Direction::Backward => (Bound::Unbounded, from),
+        };
+        let portion = Portion { lower, upper, direction, keys: limit, bytes: AHEAD_BYTES, values: true };
         let trie = self.trie;
-        self.ahead = self.buffer.read_with(|view| trie.collect(&mut &*view, from, direction, limit))?.into();
+        self.ahead = self.buffer.read_with(|view| trie.collect(&mut &*view, &portion))?.entries.into();
         Ok(())
     }
 

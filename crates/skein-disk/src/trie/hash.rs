@@ -19,7 +19,7 @@ use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-use super::core::{Core, Value, read_value, wrong};
+use super::core::{Core, read_value, wrong};
 use super::walk::{Direction, Walk};
 use crate::buffer::Writer;
 use crate::page::u32_at;
@@ -75,23 +75,36 @@ impl Hashing {
         ChainPath { bytes, len: if nth == 0 { HASH } else { HASH + 4 } }
     }
 
-    /// Where in its chain a key is, and its value; where it would be, if it is not there.
-    fn find(&self, core: &Core, pages: &mut impl Pages, key: &[u8]) -> Walked<(u32, Option<Value>)> {
-        let mut nth = 0;
+    /// Where in its chain a key is, and its version, with its value appended; where it would be, if it is not there.
+    fn find(
+        &self,
+        core: &Core,
+        pages: &mut impl Pages,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Walked<(u32, Option<u64>)> {
+        let (mut nth, start) = (0, out.len());
         loop {
-            let Some((version, mut value)) = core.get(pages, self.path(key, nth).bytes())? else {
+            let Some(version) = core.get(pages, self.path(key, nth).bytes(), out)? else {
                 return Ok((nth, None));
             };
-            if key_of(&value) == Some(key) {
-                value.drain(..LENGTH + key.len());
-                return Ok((nth, Some((version, value))));
+            if key_of(&out[start..]) == Some(key) {
+                out.drain(start..start + LENGTH + key.len());
+                return Ok((nth, Some(version)));
             }
+            out.truncate(start);
             nth += 1;
         }
     }
 
-    pub(super) fn get(&self, core: &Core, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
-        Ok(self.find(core, pages, key)?.1)
+    pub(super) fn get(
+        &self,
+        core: &Core,
+        pages: &mut impl Pages,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Walked<Option<u64>> {
+        Ok(self.find(core, pages, key, out)?.1)
     }
 
     pub(super) fn set(
@@ -102,7 +115,7 @@ impl Hashing {
         version: u64,
         value: &[u8],
     ) -> Walked<bool> {
-        let (nth, _) = self.find(core, writer, key)?;
+        let (nth, _) = self.find(core, writer, key, &mut Vec::new())?;
         let mut entry = Vec::with_capacity(LENGTH + key.len() + value.len());
         entry.extend((key.len() as u32).to_le_bytes());
         entry.extend(key);
@@ -112,15 +125,17 @@ impl Hashing {
 
     /// Removes a key; the last one of its chain takes its place (invariant 1).
     pub(super) fn remove(&self, core: &Core, writer: &mut Writer<'_>, key: &[u8]) -> Walked<bool> {
-        let (nth, Some(_)) = self.find(core, writer, key)? else { return Ok(false) };
-        let mut last = (nth, None);
-        while let Some(next) = core.get(writer, self.path(key, last.0 + 1).bytes())? {
-            last = (last.0 + 1, Some(next));
+        let (nth, Some(_)) = self.find(core, writer, key, &mut Vec::new())? else { return Ok(false) };
+        let (mut last, mut version, mut entry) = (nth, None, Vec::new());
+        loop {
+            let mut next = Vec::new();
+            let Some(found) = core.get(writer, self.path(key, last + 1).bytes(), &mut next)? else { break };
+            (last, version, entry) = (last + 1, Some(found), next);
         }
-        if let (_, Some((version, entry))) = &last {
-            core.set(writer, self.path(key, nth).bytes(), *version, entry)?;
+        if let Some(version) = version {
+            core.set(writer, self.path(key, nth).bytes(), version, &entry)?;
         }
-        core.remove(writer, self.path(key, last.0).bytes())
+        core.remove(writer, self.path(key, last).bytes())
     }
 
     /// The nodes that lead to a key that has no other before it in its chain.
@@ -137,9 +152,10 @@ impl Hashing {
     /// Whether each key is where its hash says.
     pub(super) fn check(&self, core: &Core, pages: &mut impl Pages) -> Walked<()> {
         let mut walk = Walk::begin(core, pages, std::ops::Bound::Unbounded, Direction::Forward)?;
-        let mut before = 0;
+        let (mut before, mut entry) = (0, Vec::new());
         while let Some(id) = walk.next(pages)? {
-            let Some((_, entry)) = read_value(pages, id)? else { continue };
+            entry.clear();
+            read_value(pages, id, &mut entry)?;
             let Some(key) = key_of(&entry) else { return Err(wrong(id, "its value has no key")) };
             let path = walk.path().key();
             let nth = if path.is_some_and(|path| path.len() == HASH) { 0 } else { before + 1 };
@@ -150,6 +166,20 @@ impl Hashing {
         }
         Ok(())
     }
+}
+
+/// Some keys, in the order of their hashes, so many at most.
+pub(super) fn some_keys(core: &Core, pages: &mut impl Pages, most: usize) -> Walked<Vec<Vec<u8>>> {
+    let mut walk = Walk::begin(core, pages, std::ops::Bound::Unbounded, Direction::Forward)?;
+    let (mut keys, mut entry) = (Vec::new(), Vec::new());
+    while keys.len() < most
+        && let Some(id) = walk.next(pages)?
+    {
+        entry.clear();
+        read_value(pages, id, &mut entry)?;
+        keys.push(key_of(&entry).ok_or_else(|| wrong(id, "its value has no key"))?.to_vec());
+    }
+    Ok(keys)
 }
 
 /// The key of an entry; none if it is no entry.

@@ -37,20 +37,17 @@ mod symbols;
 mod tests;
 mod walk;
 
-use std::ops::Bound;
-
 use crate::buffer::{Buffer, Stop, Writer};
 use crate::record::{Pages, RecordId, Walked};
 use crate::{DiskError, Result};
 pub use check::Census;
-use core::{Core, Value, valid};
+use core::{Core, valid};
 pub use cursor::Cursor;
 use fixed::Fixed;
 use hash::Hashing;
 use shape::Parts;
 pub use shape::Shape;
-pub(crate) use walk::Direction;
-pub use walk::Entry;
+pub use walk::{Direction, Entries, Entry, Portion};
 
 /// Bytes of a key at most.
 pub(crate) const KEY_MOST: usize = 65_535;
@@ -119,20 +116,40 @@ impl Trie {
         }
     }
 
-    /// The version and the value of a key.
+    /// Appends the value of a key, and gives its version.
     ///
     /// # Errors
     /// A page that is missing, or wrong; [`DiskError::Interrupted`] if the last write to the key was.
-    pub(crate) fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
+    pub(crate) fn get_into(
+        &self,
+        pages: &mut impl Pages,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Walked<Option<u64>> {
         if key.len() > self.key_most() {
             return Ok(None);
         }
-        let value = match &self.nodes {
-            Nodes::Compressed { core, hashing: None } => core.get(pages, key)?,
-            Nodes::Compressed { core, hashing: Some(hashing) } => hashing.get(core, pages, key)?,
-            Nodes::Fixed(fixed) => fixed.get(pages, key)?,
+        let version = match &self.nodes {
+            Nodes::Compressed { core, hashing: None } => core.get(pages, key, out)?,
+            Nodes::Compressed { core, hashing: Some(hashing) } => hashing.get(core, pages, key, out)?,
+            Nodes::Fixed(fixed) => fixed.get(pages, key, out)?,
         };
-        value.map(|value| valid(value, key)).transpose()
+        version.map(|version| valid(version, key)).transpose()
+    }
+
+    /// The version of a key.
+    ///
+    /// # Errors
+    /// As [`get_into`](Self::get_into).
+    pub(crate) fn version(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<u64>> {
+        let Nodes::Compressed { core, hashing: None } = &self.nodes else {
+            // Of keys of one hash, only their values tell which is which.
+            return self.get_into(pages, key, &mut Vec::new());
+        };
+        if key.len() > self.key_most() {
+            return Ok(None);
+        }
+        core.version(pages, key)?.map(|version| valid(version, key)).transpose()
     }
 
     /// Sets the value of a key, and its version, which is less than `u64::MAX`; true if the key had none.
@@ -178,21 +195,27 @@ impl Trie {
         removed.map_err(|stop| writer.fault(stop))
     }
 
-    /// The keys from one on, in order, so many at most, with what they have.
+    /// The keys of a portion, in order, with what they have.
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get`](Self::get).
-    pub(crate) fn collect(
-        &self,
-        pages: &mut impl Pages,
-        from: Bound<&[u8]>,
-        direction: Direction,
-        limit: usize,
-    ) -> Walked<Vec<Entry>> {
+    /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get_into`](Self::get_into).
+    pub(crate) fn collect(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
         self.ordered()?;
         match &self.nodes {
-            Nodes::Compressed { core, .. } => core.collect(pages, from, direction, limit),
-            Nodes::Fixed(fixed) => fixed.collect(pages, from, direction, limit),
+            Nodes::Compressed { core, .. } => core.collect(pages, portion),
+            Nodes::Fixed(fixed) => fixed.collect(pages, portion),
+        }
+    }
+
+    /// Some keys, so many at most, if the trie keeps no order of them; none if it does.
+    ///
+    /// # Errors
+    /// As [`get_into`](Self::get_into).
+    pub(crate) fn some_keys(&self, pages: &mut impl Pages, most: usize) -> Walked<Option<Vec<Vec<u8>>>> {
+        match &self.nodes {
+            Nodes::Compressed { core, hashing: Some(_) } => hash::some_keys(core, pages, most).map(Some),
+            Nodes::Fixed(fixed) => fixed.some_keys(pages, most),
+            Nodes::Compressed { .. } => Ok(None),
         }
     }
 

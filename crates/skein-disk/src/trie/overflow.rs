@@ -62,12 +62,9 @@ impl Chain {
         Ok(())
     }
 
-    /// Reads the value.
-    pub(crate) fn read(self, pages: &mut impl Pages) -> Walked<Vec<u8>> {
-        // Its length is not believed before its pages were seen.
-        let mut value = Vec::new();
-        self.visit(pages, |_, piece| value.extend_from_slice(piece))?;
-        Ok(value)
+    /// Appends the value. Its length is not believed before its pages were seen.
+    pub(crate) fn read(self, pages: &mut impl Pages, out: &mut Vec<u8>) -> Walked<()> {
+        self.visit(pages, |_, piece| out.extend_from_slice(piece))
     }
 
     /// The ids of its pages.

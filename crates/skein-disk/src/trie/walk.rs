@@ -10,16 +10,71 @@
 use std::ops::Bound;
 
 use super::KEY_MOST;
-use super::core::{Core, Step, Visit, node, read_value, valid, wrong};
+use super::core::{Core, Step, Visit, node, read_value, read_version, valid, wrong};
 use super::node::Node;
 use super::symbols::Path;
 use crate::record::{Pages, RecordId, Walked};
 
-/// Which way.
+/// Which way through the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub enum Direction {
+    /// From lesser keys to greater ones.
     Forward,
+    /// From greater keys to lesser ones.
     Backward,
+}
+
+/// Which keys a walk gives: those from one bound to another, and how many of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Portion<'p> {
+    /// The least key.
+    pub lower: Bound<&'p [u8]>,
+    /// The greatest key.
+    pub upper: Bound<&'p [u8]>,
+    /// From which end.
+    pub direction: Direction,
+    /// So many keys at most.
+    pub keys: usize,
+    /// No further key once keys and values have so many bytes.
+    pub bytes: usize,
+    /// Whether values are read; if not, they are empty.
+    pub values: bool,
+}
+
+impl Portion<'_> {
+    /// Where the walk begins, and where it ends.
+    fn ends(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        match self.direction {
+            Direction::Forward => (self.lower, self.upper),
+            Direction::Backward => (self.upper, self.lower),
+        }
+    }
+
+    /// Where the walk begins.
+    pub(super) fn near(&self) -> Bound<&[u8]> {
+        self.ends().0
+    }
+
+    /// Whether a key lies past the far end.
+    fn is_past(&self, key: &[u8]) -> bool {
+        match (self.ends().1, self.direction) {
+            (Bound::Unbounded, _) => false,
+            (Bound::Included(end), Direction::Forward) => key > end,
+            (Bound::Excluded(end), Direction::Forward) => key >= end,
+            (Bound::Included(end), Direction::Backward) => key < end,
+            (Bound::Excluded(end), Direction::Backward) => key <= end,
+        }
+    }
+}
+
+/// What a walk gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entries {
+    /// In the order of the walk.
+    pub entries: Vec<Entry>,
+    /// Whether there may be more keys behind the last of them, within the bounds.
+    pub more: bool,
 }
 
 /// A key, and what it has.
@@ -177,25 +232,45 @@ fn following(
 }
 
 impl Core {
-    /// The keys from one on, in order, so many at most, with what they have.
-    pub(super) fn collect(
-        &self,
-        pages: &mut impl Pages,
-        from: Bound<&[u8]>,
-        direction: Direction,
-        limit: usize,
-    ) -> Walked<Vec<Entry>> {
-        let mut walk = Walk::begin(self, pages, from, direction)?;
-        let mut entries = Vec::new();
-        while entries.len() < limit
-            && let Some(id) = walk.next(pages)?
-        {
+    /// The keys of a portion, in order, with what they have.
+    pub(super) fn collect(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+        let mut walk = Walk::begin(self, pages, portion.near(), portion.direction)?;
+        let mut gathered = Gathered::default();
+        while let Some(id) = walk.next(pages)? {
             let key = walk.path().key().ok_or_else(|| wrong(id, "it has a value, and no key ends there"))?;
-            if let Some(value) = read_value(pages, id)? {
-                let (version, value) = valid(value, key)?;
-                entries.push(Entry { key: key.to_vec(), version, value });
+            if !gathered.takes(portion, key) {
+                break;
+            }
+            let mut value = Vec::new();
+            let version =
+                if portion.values { read_value(pages, id, &mut value)? } else { read_version(pages, id)? };
+            if let Some(version) = version {
+                gathered.push(key, valid(version, key)?, value);
             }
         }
-        Ok(entries)
+        Ok(gathered.found)
+    }
+}
+
+/// What a walk has of a portion.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) found: Entries,
+    bytes: usize,
+}
+
+impl Gathered {
+    /// Whether the next key is to be in it, too.
+    pub(super) fn takes(&mut self, portion: &Portion<'_>, key: &[u8]) -> bool {
+        if portion.is_past(key) {
+            return false;
+        }
+        self.found.more = self.found.entries.len() >= portion.keys || self.bytes >= portion.bytes;
+        !self.found.more
+    }
+
+    pub(super) fn push(&mut self, key: &[u8], version: u64, value: Vec<u8>) {
+        self.bytes += key.len() + value.len();
+        self.found.entries.push(Entry { key: key.to_vec(), version, value });
     }
 }

@@ -19,10 +19,12 @@
 //! 1. A [`Row`] owns its allocation, whose size follows from the tag; kind and body never change.
 //! 2. The version is written only through `&mut Row`, hence before the row is published.
 //! 3. The body of kind `blocks` holds pointers that each own one reference to a block, at an offset aligned to 8.
-//! 4. A [`RowRef`] is made only from a row that outlives it: one behind a guard, or one borrowed.
+//! 4. A [`RowRef`] is made only from a row that outlives it: one behind a guard, one borrowed, or one in a
+//!    [`RowBuffer`] that is borrowed.
 
 mod alloc;
 mod block;
+mod buffer;
 mod merge;
 pub(crate) mod table;
 
@@ -34,6 +36,7 @@ use skein_index::memory::prefetch_lines;
 
 pub use alloc::Rows;
 use block::Block;
+pub use buffer::{RowBuffer, encode_value};
 use table::Table;
 
 use crate::options::VALUE_BYTES_MAX;

@@ -12,14 +12,14 @@
 
 use skein_log::Operation;
 
-use super::columns::check_columns;
+use super::columns::{check_columns, put_checked_columns};
 use super::writer::KEYS_PER_PREFETCH;
-use super::{Session, Ticket, Writer};
+use super::{Session, Writer};
 use crate::batch::{Batch, Write};
 use crate::row::table::Column;
 use crate::snapshot::Snapshots;
 use crate::store::Inner;
-use crate::{Error, Result};
+use crate::{Error, Result, Ticket};
 
 /// One write of a group, borrowed.
 #[derive(Clone, Copy)]
@@ -118,7 +118,7 @@ impl Writer<'_> {
             match op {
                 Op::Put(value) => drop(self.put_now(key, value)?),
                 Op::Remove => drop(self.remove_now(key)?),
-                Op::PutColumns(columns) => match self.put_columns_now(key, columns) {
+                Op::PutColumns(columns) => match put_checked_columns(self, key, columns) {
                     Ok(_) | Err(Error::WrongKind { .. }) => {}
                     Err(error) => return Err(error),
                 },

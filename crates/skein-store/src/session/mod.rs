@@ -14,19 +14,12 @@ mod writer;
 
 use std::ops::ControlFlow;
 
+pub use columns::{Recorder, RowWriter};
 pub use writer::{Change, Updated, Writer};
 
 use crate::index::Bounds;
 use crate::store::Inner;
-use crate::{Direction, Result, RowRef, Store};
-
-/// When a write will be durable: once [`Store::durable_epoch`] is at or past `epoch`. Zero, durable
-/// from the start, if nothing was written or the level is `None`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Ticket {
-    /// The last epoch that any of the writes belongs to.
-    pub epoch: u64,
-}
+use crate::{Direction, Result, RowRef, Store, Ticket};
 
 /// Keys of one batch that are looked up under one guard.
 const LOOKUPS_PER_GUARD: usize = 4096;
@@ -38,7 +31,7 @@ const REMOVALS_PER_SCAN: usize = 512;
 /// alive, and is cheap to hold idle. Writes after [`Store::close`] answer an error.
 ///
 /// ```
-/// use skein_store::{Change, Error, Store, StoreOptions};
+/// use skein_store::{Change, Error, RowWriter, Store, StoreOptions};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;

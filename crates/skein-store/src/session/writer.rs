@@ -8,12 +8,12 @@
 use skein_index::{Change as Verdict, Guard, LocalGuard};
 use skein_log::Operation;
 
-use super::Ticket;
+use super::columns::{Recorder, RowWriter};
 use crate::record;
 use crate::records::Records;
 use crate::row::{Row, RowRef, Rows};
 use crate::store::Inner;
-use crate::{Error, Result};
+use crate::{Error, Result, Ticket};
 
 /// Writes after which a long scope appends its records, leaves the epoch and enters again, so that it
 /// holds back neither the commit nor the reclamation of memory.
@@ -26,7 +26,7 @@ const BYTES_PER_ENTRY: usize = 256 << 10;
 /// fetched is still in the nearest cache when it is needed.
 pub(super) const KEYS_PER_PREFETCH: usize = 32;
 
-/// What the closure of [`Writer::update`] decides.
+/// What the closure of [`RowWriter::update`] decides.
 #[derive(Debug)]
 pub enum Change {
     /// Leave the key as it is.
@@ -37,7 +37,7 @@ pub enum Change {
     Remove,
 }
 
-/// What [`Writer::update`] did.
+/// What [`RowWriter::update`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Updated {
     /// Whether the key was present before.
@@ -110,7 +110,11 @@ impl<'s> Writer<'s> {
     }
 
     /// Before a write: appends, leaves and enters again if enough was done since the last time.
-    pub(super) fn turn(&mut self) -> Result<()> {
+    fn turn(&mut self) -> Result<()> {
+        // A group is of one epoch, and has none of its own.
+        if self.admitted {
+            return Ok(());
+        }
         self.writes += 1;
         if self.writes.is_multiple_of(WRITES_PER_ENTRY) || self.records.bytes() > BYTES_PER_ENTRY {
             self.append();
@@ -264,42 +268,27 @@ impl<'s> Writer<'s> {
         }
         Ok(Updated { existed, changed: existed, version })
     }
+}
 
-    /// Atomic read-modify-write, on which set-if-absent, compare-and-swap, append and the like stand. The
-    /// closure sees the row, and where to make a new one (no latch is held; it may take its time), and decides;
-    /// if the row changed meanwhile it is called again. An error from it ends the update with nothing changed.
-    ///
-    /// # Errors
-    /// The closure's, and those of [`put`](Self::put).
-    pub fn update<E: From<Error>>(
-        &mut self,
-        key: &[u8],
-        mut decide: impl FnMut(Option<RowRef<'_>>, &Rows) -> std::result::Result<Change, E>,
-    ) -> std::result::Result<Updated, E> {
-        self.turn()?;
-        self.update_recorded(key, |current, rows, out| {
-            let change = decide(current, rows)?;
-            match &change {
-                Change::Keep => {}
-                Change::Put(row) => record::write_row(out, key, row.as_ref()),
-                Change::Remove => record::write_remove(out, key, 0),
-            }
-            Ok(change)
-        })
+impl RowWriter for Writer<'_> {
+    type Error = Error;
+
+    fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
+        self.inner.check_sizes(key, bytes)
     }
 
-    /// As [`update`](Self::update); the closure also writes the record of what it decided. Callers
-    /// take their [`turn`](Self::turn) first.
-    pub(super) fn update_recorded<E: From<Error>>(
+    fn update_recorded<E: From<Error>>(
         &mut self,
         key: &[u8],
-        mut decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Vec<u8>) -> std::result::Result<Change, E>,
+        mut decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
     ) -> std::result::Result<Updated, E> {
+        self.turn()?;
         Inner::check_key(key)?;
         loop {
             let mut decided = Ok(Change::Keep);
             let seen = self.inner.index.get(key, &self.guard);
-            let start = self.records.begin(|out| decided = decide(seen, &self.inner.rows, out));
+            let start =
+                self.records.begin(|out| decided = decide(seen, &self.inner.rows, &mut Recorder(Some(out))));
             let unchanged =
                 Updated { existed: seen.is_some(), changed: false, version: seen.map_or(0, RowRef::version) };
             let change = match decided {

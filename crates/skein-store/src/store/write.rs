@@ -3,7 +3,7 @@
 use super::Store;
 use crate::index::Bounds;
 use crate::row::table::Column;
-use crate::{Batch, Durability, Result, Session, Ticket, Writer};
+use crate::{Batch, Durability, Result, RowWriter, Session, Ticket, Writer};
 
 impl Store {
     /// The log of the calling thread.

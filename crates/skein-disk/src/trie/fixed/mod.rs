@@ -31,12 +31,9 @@ mod nodes;
 mod tests;
 mod walk;
 
-use std::ops::Bound;
-
-use super::core::Value;
 use super::hash::Hashing;
 use super::symbols::Symbols;
-use super::walk::{Direction, Entry};
+use super::walk::{Entries, Portion};
 use super::{Census, node::INVALID as INVALID_VERSION};
 use crate::buffer::Writer;
 use crate::record::{Pages, RecordId, Walked};
@@ -70,14 +67,16 @@ impl Fixed {
         self.root
     }
 
-    /// The version and the value of a key, which is not longer than [`KEY_MOST`].
-    pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<Value>> {
+    /// Appends the value of a key, which is not longer than [`KEY_MOST`], and gives its version.
+    pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8], out: &mut Vec<u8>) -> Walked<Option<u64>> {
         let end = match &self.hashing {
             None => self.end_of(pages, key)?,
             Some(hashing) => self.hashed(hashing).get(pages, key)?,
         };
         let Some(id) = end else { return Ok(None) };
-        Ok(value_of(self.node(pages, id)?))
+        let Some((version, number)) = value_of(self.node(pages, id)?) else { return Ok(None) };
+        out.extend_from_slice(number.to_string().as_bytes());
+        Ok(Some(version))
     }
 
     /// The node at which a path ends.
@@ -182,15 +181,14 @@ impl Fixed {
         Ok(())
     }
 
-    /// The keys from one on, in order, so many at most.
-    pub(super) fn collect(
-        &self,
-        pages: &mut impl Pages,
-        from: Bound<&[u8]>,
-        direction: Direction,
-        limit: usize,
-    ) -> Walked<Vec<Entry>> {
-        walk::collect(self, pages, from, direction, limit)
+    /// The keys of a portion, in order.
+    pub(super) fn collect(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+        walk::collect(self, pages, portion)
+    }
+
+    /// Some keys, so many at most, if the trie keeps no order of them; none if it does.
+    pub(super) fn some_keys(&self, pages: &mut impl Pages, most: usize) -> Walked<Option<Vec<Vec<u8>>>> {
+        self.hashing.as_ref().map(|hashing| self.hashed(hashing).some_keys(pages, most)).transpose()
     }
 
     /// Looks at all of the trie.
@@ -200,13 +198,13 @@ impl Fixed {
 }
 
 /// The version and the value of a node.
-fn value_of(node: node::Node<'_>) -> Option<Value> {
+fn value_of(node: node::Node<'_>) -> Option<(u64, i32)> {
     let version = match node.version() {
         0 => return None,
         INVALID => INVALID_VERSION,
         version => version.into(),
     };
-    Some((version, node.value().to_string().into_bytes()))
+    Some((version, node.value()))
 }
 
 /// The integer that a value is: as it is written, it is read again.

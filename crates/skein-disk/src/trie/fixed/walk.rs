@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use super::super::core::{valid, wrong};
 use super::super::symbols::Path;
-use super::super::walk::{Direction, Entry};
+use super::super::walk::{Direction, Entries, Gathered, Portion};
 use super::{Fixed, KEY_MOST, value_of};
 use crate::record::{Pages, RecordId, Walked};
 
@@ -105,28 +105,24 @@ fn following(frame: &Frame, direction: Direction) -> Option<(Position, Option<(u
     }
 }
 
-/// The keys from one on, in order, so many at most.
-pub(super) fn collect(
-    trie: &Fixed,
-    pages: &mut impl Pages,
-    from: Bound<&[u8]>,
-    direction: Direction,
-    limit: usize,
-) -> Walked<Vec<Entry>> {
-    let mut walk = Walk { trie, direction, path: Path::new(trie.symbols, 0), stack: Vec::new() };
-    match from {
+/// The keys of a portion, in order.
+pub(super) fn collect(trie: &Fixed, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+    let mut walk =
+        Walk { trie, direction: portion.direction, path: Path::new(trie.symbols, 0), stack: Vec::new() };
+    match portion.near() {
         Bound::Unbounded => walk.enter(pages, trie.root, walk.start())?,
         Bound::Included(key) => walk.seek(pages, key, true)?,
         Bound::Excluded(key) => walk.seek(pages, key, false)?,
     }
-    let mut entries = Vec::new();
-    while entries.len() < limit
-        && let Some(id) = walk.next(pages)?
-    {
-        let Some(value) = value_of(trie.node(pages, id)?) else { continue };
+    let mut gathered = Gathered::default();
+    while let Some(id) = walk.next(pages)? {
+        let Some((version, number)) = value_of(trie.node(pages, id)?) else { continue };
         let key = walk.path.key().ok_or_else(|| wrong(id, "it has a value, and no key ends there"))?;
-        let (version, value) = valid(value, key)?;
-        entries.push(Entry { key: key.to_vec(), version, value });
+        if !gathered.takes(portion, key) {
+            break;
+        }
+        let value = if portion.values { number.to_string().into_bytes() } else { Vec::new() };
+        gathered.push(key, valid(version, key)?, value);
     }
-    Ok(entries)
+    Ok(gathered.found)
 }

@@ -11,11 +11,11 @@ use std::path::Path;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::core::Value;
-use super::{Census, Direction, Entry, Nodes, Shape, Trie};
+use super::{Census, Direction, Entry, Nodes, Portion, Shape, Trie};
 use crate::buffer::{Buffer, CacheOptions, Moment};
 use crate::catalog::Catalog;
 use crate::page_file::Reading;
+use crate::record::{Pages, Walked};
 use crate::{Policy, Result};
 
 const SHAPES: [Shape; 9] = [
@@ -65,6 +65,14 @@ fn open(storage: &SimStorage, pages: usize) -> Buffer {
     .unwrap()
 }
 
+impl Trie {
+    fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<(u64, Vec<u8>)>> {
+        let mut value = Vec::new();
+        let version = self.get_into(pages, key, &mut value)?;
+        Ok(version.map(|version| (version, value)))
+    }
+}
+
 impl Store {
     pub(super) fn new(shape: Shape, cache: usize, mask: u128) -> Self {
         let storage = SimStorage::new();
@@ -103,7 +111,8 @@ impl Store {
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        self.buffer.checkpoint(|| Moment { sequence, epoch: 0, catalog }, |_| Ok(()), None).unwrap();
+        let moment = || Moment { sequence, keys: 0, epoch: 0, catalog };
+        self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
     }
 
     /// Cuts the power, and opens the file again.
@@ -118,8 +127,14 @@ impl Store {
         self.set_mask();
     }
 
-    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Value>> {
-        self.buffer.read_with(|mut view| self.trie.get(&mut view, key))
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>> {
+        let found = self.buffer.read_with(|mut view| self.trie.get(&mut view, key));
+        let version = self.buffer.read_with(|mut view| self.trie.version(&mut view, key));
+        // Where a long value is damaged, its version still is not.
+        if let Ok(found) = &found {
+            assert_eq!(version.unwrap(), found.as_ref().map(|found| found.0));
+        }
+        found
     }
 
     pub(super) fn set(&self, key: &[u8], version: u64, value: &[u8]) -> Result<bool> {
@@ -142,7 +157,13 @@ impl Store {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Entry>> {
-        self.buffer.read_with(|mut view| self.trie.collect(&mut view, from, direction, limit))
+        let (lower, upper) = match direction {
+            Direction::Forward => (from, Bound::Unbounded),
+            Direction::Backward => (Bound::Unbounded, from),
+        };
+        let portion = Portion { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
+        let found = self.buffer.read_with(|mut view| self.trie.collect(&mut view, &portion))?;
+        Ok(found.entries)
     }
 
     /// All that the trie has; and that no page is in use besides.

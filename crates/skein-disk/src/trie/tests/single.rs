@@ -83,7 +83,7 @@ fn what_is_too_long_is_refused_and_changes_nothing() {
         assert!(!store.remove(&vec![1; KEY_MOST + 1]).unwrap());
         // A write publishes its pages at once, so they have to be in memory together.
         let error = store.set(b"key", 2, &vec![1; 100_000]).unwrap_err();
-        assert!(matches!(error, DiskError::CacheInUse { cache: 16 }), "{error}");
+        assert!(matches!(error, DiskError::WriteTooLarge { cache: 16, .. }), "{error}");
         assert_eq!(store.get(b"key").unwrap(), Some((1, b"value".to_vec())));
         assert_eq!(store.check(), before);
     }

@@ -5,7 +5,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::Receiver;
 
-use skein_store::{Error, Session, Store, StoreOptions, Writer};
+use skein_store::{Error, RowWriter as _, Session, Store, StoreOptions, Writer};
 
 use super::Sink;
 use super::queue::Queue;

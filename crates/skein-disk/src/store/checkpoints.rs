@@ -1,0 +1,94 @@
+//! Checkpoints: taken when they are asked for, as the log grows, and when the store is closed.
+
+use std::time::UNIX_EPOCH;
+
+use skein_log::Durability;
+use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use skein_sync::locks::lock;
+
+use super::{DiskStore, Shared};
+use crate::Result;
+use crate::buffer::Moment;
+use crate::page::Place;
+
+/// What is known of the checkpoints since the store was opened.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoints {
+    pub(super) taken: AtomicU64,
+    pub(super) running: AtomicBool,
+    pub(super) last_unix_s: AtomicU64,
+}
+
+impl DiskStore {
+    /// Makes all that was written before the file's own, and lets go of the log before. Reads and writes go on meanwhile.
+    ///
+    /// # Errors
+    /// A failed file operation. Nothing is lost: the log has what the file has not.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.shared.checkpoint()
+    }
+
+    /// Asks the store's thread for a checkpoint; false if one is being taken already.
+    pub fn checkpoint_in_background(&self) -> bool {
+        let mut wanted = lock(&self.shared.wanted);
+        if self.shared.checkpoints.running.load(Ordering::Relaxed) || wanted.checkpoint {
+            return false;
+        }
+        wanted.checkpoint = true;
+        self.shared.changed.notify_one();
+        true
+    }
+}
+
+impl Shared {
+    pub(super) fn checkpoint(&self) -> Result<()> {
+        self.checkpoint_moving(None)
+    }
+
+    /// Takes a checkpoint that moves the maps that lie from a place on, if there is one.
+    pub(super) fn checkpoint_moving(&self, lists_from: Option<Place>) -> Result<()> {
+        let state = &self.checkpoints;
+        state.running.store(true, Ordering::Relaxed);
+        let taken = self.take_checkpoint(lists_from);
+        state.running.store(false, Ordering::Relaxed);
+        taken?;
+        state.taken.fetch_add(1, Ordering::Relaxed);
+        state.last_unix_s.store(UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs()), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn take_checkpoint(&self, lists_from: Option<Place>) -> Result<()> {
+        let mut begun = 0;
+        let moment = || {
+            self.logged.store(0, Ordering::Relaxed);
+            begun = self.log.epoch();
+            let sequence = self.sequence.load(Ordering::Relaxed);
+            let keys = self.keys.load(Ordering::Relaxed);
+            Moment { sequence, keys, epoch: begun, catalog: self.catalog }
+        };
+        // What the file is to have is durable in the log first: so the log never lacks an epoch that the file has something of.
+        let ready = |moment: &Moment| Ok(self.log.wait_durable(moment.epoch)?);
+        self.buffer.checkpoint(moment, ready, lists_from)?;
+        if self.options.durability != Durability::None {
+            self.log.release_before(begun)?;
+        }
+        Ok(())
+    }
+
+    /// Takes checkpoints when they are wanted, until the end is.
+    pub(super) fn take_checkpoints(&self) {
+        let mut wanted = lock(&self.wanted);
+        while !wanted.end {
+            if !std::mem::take(&mut wanted.checkpoint) {
+                wanted = skein_sync::locks::wait(&self.changed, wanted);
+                continue;
+            }
+            drop(wanted);
+            // Nothing is lost: the log has what the file has not, and the store goes on.
+            if let Err(error) = self.checkpoint() {
+                tracing::warn!(%error, "a checkpoint was not taken");
+            }
+            wanted = lock(&self.wanted);
+        }
+    }
+}

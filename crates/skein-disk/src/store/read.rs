@@ -1,0 +1,149 @@
+//! Reads: each is one walk, and sees one moment.
+
+use std::ops::Range;
+
+use super::{DiskStore, Shared};
+use crate::buffer::Stop;
+use crate::trie::{Census, Cursor, Entries, Portion};
+use crate::{DiskError, Result};
+
+/// What several keys had at one moment; see [`DiskStore::get_many`].
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    bytes: Vec<u8>,
+    /// By the places of the keys: version, and where the value lies.
+    places: Vec<Option<(u64, Range<usize>)>>,
+}
+
+impl Found {
+    /// The version and the value of the key at this place; none if it had none, or there is no such place.
+    pub fn get(&self, at: usize) -> Option<(u64, &[u8])> {
+        let (version, range) = self.places.get(at)?.as_ref()?;
+        Some((*version, &self.bytes[range.clone()]))
+    }
+}
+
+impl DiskStore {
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// A page that cannot be read, or is damaged; a last write that was interrupted.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(self.get_entry(key)?.map(|(_, value)| value))
+    }
+
+    /// The version and the value of a key.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_entry(&self, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>> {
+        let mut value = Vec::new();
+        Ok(self.get_into(key, &mut value)?.map(|version| (version, value)))
+    }
+
+    /// The version of a key, and its value in `value`, in place of what is there: for who reads many, without an allocation for each.
+    ///
+    /// ```
+    /// # use skein_disk::{DiskOptions, DiskStore};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
+    /// let version = store.set(b"goose", b"honks")?;
+    /// let mut value = Vec::new();
+    /// assert_eq!(store.get_into(b"goose", &mut value)?, Some(version));
+    /// assert_eq!(value, b"honks");
+    /// assert_eq!(store.get_into(b"swan", &mut value)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
+        let Shared { buffer, trie, .. } = &*self.shared;
+        buffer.read_with(|view| {
+            value.clear();
+            trie.get_into(&mut &*view, key, value)
+        })
+    }
+
+    /// What several keys have at one moment: all of a transaction, or nothing of it. Values may have `bytes_most` bytes together.
+    ///
+    /// # Errors
+    /// [`DiskError::ReadTooLong`]; otherwise as [`get`](Self::get).
+    pub fn get_many(&self, keys: &[&[u8]], bytes_most: usize) -> Result<Found> {
+        let Shared { buffer, trie, .. } = &*self.shared;
+        let mut found = Found::default();
+        buffer.read_with(|view| {
+            found.bytes.clear();
+            found.places.clear();
+            for key in keys {
+                let start = found.bytes.len();
+                let version = trie.get_into(&mut &*view, key, &mut found.bytes)?;
+                found.places.push(version.map(|version| (version, start..found.bytes.len())));
+                if found.bytes.len() > bytes_most {
+                    let len = found.bytes.len();
+                    return Err(Stop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The versions of several keys at one moment, by their places.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn versions(&self, keys: &[&[u8]]) -> Result<Vec<Option<u64>>> {
+        let Shared { buffer, trie, .. } = &*self.shared;
+        buffer.read_with(|view| keys.iter().map(|key| trie.version(&mut &*view, key)).collect())
+    }
+
+    /// The keys of a portion, in order, as they are at one moment.
+    ///
+    /// ```
+    /// # use skein_disk::{Direction, DiskOptions, DiskStore, Portion};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
+    /// use std::ops::Bound::{Excluded, Unbounded};
+    ///
+    /// for key in ["bean goose", "grey goose", "swan"] {
+    ///     store.set(key.as_bytes(), b"")?;
+    /// }
+    /// let (lower, upper, direction) = (Excluded(&b"bean goose"[..]), Unbounded, Direction::Forward);
+    /// let found = store.range(&Portion { lower, upper, direction, keys: 1, bytes: 1 << 20, values: true })?;
+    /// assert_eq!(found.entries[0].key, b"grey goose");
+    /// assert!(found.more);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get`](Self::get).
+    pub fn range(&self, portion: &Portion<'_>) -> Result<Entries> {
+        let Shared { buffer, trie, .. } = &*self.shared;
+        buffer.read_with(|view| trie.collect(&mut &*view, portion))
+    }
+
+    /// A cursor before the first key. It reads some keys ahead: what is written meanwhile it may see or not.
+    ///
+    /// # Errors
+    /// The trie keeps no order.
+    pub fn cursor(&self) -> Result<Cursor<'_>> {
+        self.shared.trie.cursor(&self.shared.buffer)
+    }
+
+    /// Looks at all of the trie and verifies every invariant, in time that grows with its pages. Reads go on meanwhile, and writes wait.
+    ///
+    /// # Errors
+    /// The first thing that is not as it must be.
+    pub fn check(&self) -> Result<Census> {
+        let Shared { buffer, trie, .. } = &*self.shared;
+        let mut still = buffer.still();
+        let census = trie.check(&mut still).map_err(|stop| still.fault(stop))?;
+        let counted = self.len();
+        if census.keys as u64 == counted {
+            return Ok(census);
+        }
+        let what = format!("the trie has {} keys, and {counted} were counted", census.keys);
+        Err(buffer.wrong(trie.root().page, &what))
+    }
+}

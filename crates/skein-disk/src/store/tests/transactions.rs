@@ -1,0 +1,335 @@
+//! Transactions: whole or not at all, for readers, after crashes and after failures.
+
+use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use skein_log::storage::Storage;
+use skein_log::storage::sim::{SimError, SimStorage};
+use skein_log::{Durability, Ticket};
+
+use super::{DiskStore, FOLDER, SHAPES, open, open_as};
+use crate::store::{Change, DiskOptions, Removed, Updated};
+use crate::trie::Shape;
+use crate::{DiskError, Result};
+
+/// Keys of a group, which one transaction sets, and as many that come and go.
+const GROUP: usize = 5;
+
+fn group_key(at: usize) -> Vec<u8> {
+    format!("group/{}", at * 37 % 11).into_bytes()
+}
+
+/// Sets all keys of a group to a number; adds a key and removes the one before.
+fn set_group(store: &DiskStore, number: usize) -> Result<()> {
+    let key_of = |number: usize| format!("only/{number}").into_bytes();
+    store.write(|transaction| {
+        for at in 0..GROUP {
+            // Long ones have pages of their own, so that a torn group would show.
+            let value = number.to_string().repeat(if at == 3 { 600 } else { 1 });
+            transaction.set(&group_key(at), value.as_bytes())?;
+        }
+        transaction.set(&key_of(number), b"")?;
+        if number > 0 {
+            assert!(transaction.remove(&key_of(number - 1))?);
+        }
+        transaction.inc(b"groups", 1).map(|_| ())
+    })
+}
+
+/// How many groups were set; what each left is there, and nothing else.
+fn groups(store: &DiskStore) -> usize {
+    let count =
+        store.get(b"groups").unwrap().map_or(0, |sum| String::from_utf8(sum).unwrap().parse().unwrap());
+    let number = count - usize::from(count > 0);
+    for at in (0..GROUP).filter(|_| count > 0) {
+        let value = number.to_string().repeat(if at == 3 { 600 } else { 1 });
+        assert_eq!(
+            store.get(&group_key(at)).unwrap(),
+            Some(value.into_bytes()),
+            "key {at} of group {number}"
+        );
+        assert!(store.get(format!("only/{number}").as_bytes()).unwrap().is_some());
+    }
+    assert_eq!(store.len(), if count > 0 { GROUP as u64 + 2 } else { 0 });
+    store.check().unwrap();
+    count
+}
+
+fn script(store: &DiskStore) -> usize {
+    for number in 0..12 {
+        if set_group(store, number).is_err() {
+            return number;
+        }
+        if number == 4 {
+            // What fails here is no write.
+            _ = store.checkpoint();
+        }
+    }
+    12
+}
+
+#[test]
+fn a_power_cut_at_any_operation_leaves_transactions_whole() {
+    for shape in SHAPES {
+        let storage = SimStorage::new();
+        let store = open_as(&storage, shape, Durability::Sync).unwrap();
+        let begin = storage.operations();
+        assert_eq!(script(&store), 12);
+        let operations = storage.operations() - begin;
+        drop(store);
+        for cut in 1..operations + 10 {
+            let storage = SimStorage::new();
+            let open = || open_as(&storage, shape, Durability::Sync);
+            let store = open().unwrap();
+            storage.cut_power_at(storage.operations() + cut);
+            let acknowledged = script(&store);
+            drop(store);
+            storage.reboot(cut);
+            // Once more while it recovers.
+            storage.cut_power_at(storage.operations() + 1 + cut % 40);
+            drop(open());
+            storage.reboot(cut + 1);
+            let left = groups(&open().unwrap());
+            assert!(
+                left == acknowledged || left == acknowledged + 1,
+                "cut at {cut}: {left} of {acknowledged}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_error_at_any_operation_leaves_transactions_whole() {
+    for error in [SimError::Io, SimError::NoSpace] {
+        for at in 1..80 {
+            let storage = SimStorage::new();
+            let store = open(&storage).unwrap();
+            storage.fail_at(storage.operations() + at, error, at % 3 == 0);
+            let acknowledged = script(&store);
+            drop(store);
+            storage.no_faults();
+            storage.reboot(at);
+            let left = groups(&open(&storage).unwrap());
+            assert!(left == acknowledged || left == acknowledged + 1, "{error:?} at {at}");
+        }
+    }
+}
+
+#[test]
+fn readers_see_all_of_a_transaction_or_nothing() {
+    let storage = SimStorage::new();
+    let store = open_as(&storage, Shape::Linked, Durability::Buffered).unwrap();
+    set_group(&store, 0).unwrap();
+    let done = AtomicBool::new(false);
+    let keys: Vec<Vec<u8>> = (0..3).map(group_key).collect();
+    let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let found = store.get_many(&keys, 1 << 20).unwrap();
+                    let first = found.get(0).unwrap().1;
+                    assert!((1..3).all(|at| found.get(at).unwrap().1 == first), "half a transaction");
+                    let versions = store.versions(&keys).unwrap();
+                    assert_eq!(versions[2].unwrap() - versions[0].unwrap(), 2, "of two transactions");
+                }
+            });
+        }
+        for number in 1..400 {
+            set_group(&store, number).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(groups(&store), 400);
+    let error = store.get_many(&keys, 2).unwrap_err();
+    assert!(matches!(error, DiskError::ReadTooLong { len: 3.., limit: 2 }), "{error}");
+}
+
+#[test]
+fn an_error_of_the_caller_or_a_drop_changes_nothing() {
+    for shape in SHAPES {
+        let storage = SimStorage::new();
+        let store = open_as(&storage, shape, Durability::Sync).unwrap();
+        store.set(b"kept", b"7").unwrap();
+        let before = (store.stats().sequence, store.check().unwrap());
+        let refused = store.write(|transaction| {
+            transaction.set(b"a", &[1; 5_000])?;
+            transaction.remove(b"kept")?;
+            transaction.inc(b"a", 1)
+        });
+        assert!(matches!(refused, Err(DiskError::NotAnInteger { .. })));
+        let mut dropped = store.begin();
+        dropped.set(b"kept", b"8").unwrap();
+        assert_eq!(dropped.get(b"kept").unwrap(), Some(b"8".to_vec()), "it sees its own");
+        assert_eq!(store.get(b"kept").unwrap(), Some(b"7".to_vec()), "nobody else does");
+        drop(dropped);
+        assert_eq!((store.stats().sequence, store.check().unwrap()), before);
+        assert_eq!((store.get(b"a").unwrap(), store.len()), (None, 1));
+        let nothing = store.begin();
+        assert!(nothing.is_empty());
+        assert_eq!(nothing.commit().unwrap(), Ticket::default());
+    }
+}
+
+/// What was refused before it began does not keep the rest from being done; what failed on its way does.
+#[test]
+fn a_refused_write_does_not_break_a_transaction_and_a_failed_one_does() {
+    let storage = SimStorage::new();
+    let store = open(&storage).unwrap();
+    for number in 0..400 {
+        store.set(format!("key/{number}").as_bytes(), &[3; 100]).unwrap();
+    }
+    store.close().unwrap();
+    let store = open(&storage).unwrap();
+    let mut transaction = store.begin();
+    assert!(transaction.set(&vec![0; 70_000], b"").is_err());
+    assert!(matches!(transaction.cas(b"key/1", None, b""), Err(DiskError::VersionDiffers { .. })));
+    assert!(matches!(
+        transaction.set(b"a", &vec![0; 200_000]),
+        Err(DiskError::WriteTooLarge { cache: 24, .. })
+    ));
+    transaction.set(b"a", b"1").unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(store.get(b"a").unwrap(), Some(b"1".to_vec()));
+    drop(store);
+    let store = open(&storage).unwrap();
+    let mut transaction = store.begin();
+    storage.fail_at(storage.operations() + 3, SimError::Io, true);
+    let mut failed = None;
+    for number in 0..400 {
+        failed = failed.or(transaction.set(format!("key/{number}").as_bytes(), b"new").err());
+        if failed.is_some() {
+            break;
+        }
+    }
+    assert!(matches!(failed, Some(DiskError::Io { .. })), "{failed:?}");
+    storage.no_faults();
+    assert!(transaction.is_broken());
+    assert!(matches!(transaction.set(b"b", b""), Err(DiskError::Io { .. })));
+    assert!(matches!(transaction.commit(), Err(DiskError::Io { .. })));
+    assert_eq!(store.get(b"key/0").unwrap(), Some(vec![3; 100]));
+    store.check().unwrap();
+}
+
+/// More than the cache holds is refused whole, with the limit; in parts it can be done.
+#[test]
+fn a_transaction_has_to_fit_the_cache() {
+    let storage = SimStorage::new();
+    let store = open(&storage).unwrap();
+    let key = |number: u32| number.wrapping_mul(2_654_435_769).to_be_bytes();
+    let refused = store.write(|transaction| {
+        (0..100_000).try_for_each(|number| transaction.set(&key(number), &[1; 50]).map(|_| ()))
+    });
+    let error = refused.unwrap_err();
+    assert!(matches!(error, DiskError::WriteTooLarge { cache: 24, pages: 24.. }), "{error}");
+    assert!(store.is_empty());
+    let (mut transaction, mut commits) = (store.begin(), 0);
+    for number in 0..3_000 {
+        if transaction.is_full() {
+            transaction.commit().unwrap();
+            (transaction, commits) = (store.begin(), commits + 1);
+        }
+        transaction.set(&key(number), &[1; 50]).unwrap();
+    }
+    transaction.commit().unwrap();
+    assert!(commits > 10 && store.len() == 3_000, "{commits}");
+    // What was written with a large cache is done again with a small one.
+    drop(store);
+    let options = |cache_pages| DiskOptions {
+        cache_pages,
+        durability: Durability::Sync,
+        checkpoint_bytes: 0,
+        ..DiskOptions::default()
+    };
+    let storage = SimStorage::new();
+    let store = DiskStore::open_on(storage.share(), FOLDER, options(10_000)).unwrap();
+    store
+        .write(|transaction| {
+            (0..3_000).try_for_each(|number| transaction.set(&key(number), &[2; 50]).map(|_| ()))
+        })
+        .unwrap();
+    storage.reboot(1);
+    drop(store);
+    let store = DiskStore::open_on(storage.share(), FOLDER, options(16)).unwrap();
+    assert_eq!((store.check().unwrap().keys, store.stats().replayed), (3_000, 3_000));
+}
+
+#[test]
+fn an_update_sees_what_there_is_and_decides() {
+    for shape in SHAPES {
+        let storage = SimStorage::new();
+        let store = open_as(&storage, shape, Durability::Buffered).unwrap();
+        let update = |change: Change| store.update::<DiskError>(b"key", |_| Ok(change));
+        let nothing = Updated { existed: false, changed: false, version: 0 };
+        assert_eq!(update(Change::Keep).unwrap(), nothing);
+        assert_eq!(update(Change::Remove).unwrap(), nothing);
+        let set = update(Change::Set(b"1".to_vec())).unwrap();
+        assert!(set.changed && !set.existed && set.version > 0);
+        let seen = store.update::<DiskError>(b"key", |found| {
+            assert_eq!(found, Some((set.version, &b"1"[..])));
+            Ok(Change::Keep)
+        });
+        assert_eq!(seen.unwrap(), Updated { existed: true, changed: false, version: set.version });
+        let removed = update(Change::Remove).unwrap();
+        assert!(removed.changed && removed.existed && removed.version > set.version);
+        assert!(
+            update(Change::Set(Vec::new())).unwrap().version > removed.version,
+            "a version never comes back"
+        );
+    }
+}
+
+#[test]
+fn ranges_are_removed_some_keys_at_a_time() {
+    for shape in SHAPES {
+        let storage = SimStorage::new();
+        let store = open_as(&storage, shape, Durability::Buffered).unwrap();
+        let has_order = !matches!(shape, Shape::Hash { .. });
+        for number in 0..500 {
+            store.set(format!("{number:03}").as_bytes(), b"").unwrap();
+        }
+        let mut lower = if has_order { Bound::Included(b"100".to_vec()) } else { Bound::Unbounded };
+        let upper = if has_order { Bound::Excluded(&b"400"[..]) } else { Bound::Unbounded };
+        let (mut total, mut rounds) = (0, 0);
+        loop {
+            let bounds = (lower.as_ref().map(Vec::as_slice), upper);
+            let Removed { count, rest } =
+                store.write(|transaction| transaction.remove_range(bounds, 64)).unwrap();
+            assert!(count <= 64);
+            (total, rounds) = (total + count, rounds + 1);
+            match rest {
+                Some(rest) => lower = rest,
+                None => break,
+            }
+        }
+        assert!(rounds > 4, "{rounds}");
+        assert_eq!(total, if has_order { 300 } else { 500 });
+        assert_eq!(store.len(), 500 - total as u64);
+        store.check().unwrap();
+        let some = (Bound::Included(&b"1"[..]), Bound::Unbounded);
+        let removed = store.write(|transaction| transaction.remove_range(some, 9));
+        assert_eq!(matches!(removed, Err(DiskError::NoOrder)), !has_order);
+    }
+}
+
+/// A ticket is durable later: the writer does not wait.
+#[test]
+fn tickets_are_acknowledged_later() {
+    let storage = SimStorage::new();
+    let store = open(&storage).unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    store.on_durable(move || _ = sender.send(()));
+    let mut transaction = store.begin();
+    transaction.set(b"key", b"value").unwrap();
+    let ticket = transaction.commit().unwrap();
+    assert!(ticket.epoch > 0);
+    store.request_durable(ticket);
+    while store.durable_epoch() < ticket.epoch {
+        receiver.recv().unwrap();
+    }
+    assert!(store.writes_stopped().is_none());
+    storage.fail_at(storage.operations() + 1, SimError::Io, true);
+    assert!(store.set(b"key", b"lost").is_err());
+    assert!(store.writes_stopped().is_some());
+    assert_eq!(store.get(b"key").unwrap(), Some(b"lost".to_vec()), "reads go on");
+}

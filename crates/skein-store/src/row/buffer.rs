@@ -1,0 +1,153 @@
+//! Rows as bytes, for an engine that keeps them elsewhere: see "Rows" in `docs/format.md`.
+//!
+//! ```text
+//!   kind u8 │ the value               kind 1
+//!   kind u8 │ one table of columns    kind 2, see `table`
+//! ```
+//!
+//! A [`RowBuffer`] holds such a row as rows lie in memory, so that whoever looks at rows need not know where they come from. It is used for one
+//! row after the other, and takes no memory for any of them once it is large enough.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use super::table::{self, Column, Table};
+use super::{BODY, BODY_LEN_MAX, Kind, LEN_BITS, RowRef, TAG};
+
+const VALUE: u8 = 1;
+const COLUMNS: u8 = 2;
+
+/// A row that was read from elsewhere.
+///
+/// ```
+/// use skein_store::{RowBuffer, Rows};
+///
+/// let row = Rows::new().value(&[b"grey"])?;
+/// let mut bytes = Vec::new();
+/// row.as_ref().encode(&mut bytes);
+/// let mut buffer = RowBuffer::default();
+/// let read = buffer.read(7, &bytes).expect("it is a row");
+/// assert_eq!((read.version(), read.value()), (7, Some(&b"grey"[..])));
+/// assert!(buffer.read(8, b"no row").is_none());
+/// # Ok::<(), skein_store::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct RowBuffer {
+    /// Version, tag, body, as the module above draws them.
+    words: Vec<u64>,
+}
+
+impl RowBuffer {
+    /// The row of these bytes, with a version; `None` if they are not a row.
+    pub fn read(&mut self, version: u64, bytes: &[u8]) -> Option<RowRef<'_>> {
+        let (kind, body) = bytes.split_first()?;
+        let kind = match *kind {
+            VALUE => Kind::Value,
+            COLUMNS => Table::parse(body).filter(|(_, rest)| rest.is_empty()).map(|_| Kind::Table)?,
+            _ => return None,
+        };
+        if body.len() > BODY_LEN_MAX {
+            return None;
+        }
+        self.fill(version, kind, body);
+        Some(RowRef { start: NonNull::from(&self.words[..]).cast(), row: PhantomData })
+    }
+
+    fn fill(&mut self, version: u64, kind: Kind, body: &[u8]) {
+        const { assert!(TAG == 8 && BODY == 12) };
+        let tag = (kind as u32) << LEN_BITS | body.len() as u32;
+        // What is in the word of the tag besides it.
+        let (first, rest) = body.split_at(body.len().min(4));
+        let mut word = [0; 8];
+        word[..4].copy_from_slice(&tag.to_ne_bytes());
+        word[4..4 + first.len()].copy_from_slice(first);
+        self.words.clear();
+        self.words.extend([version, u64::from_ne_bytes(word)]);
+        let (whole, end) = rest.as_chunks::<8>();
+        self.words.extend(whole.iter().map(|word| u64::from_ne_bytes(*word)));
+        if !end.is_empty() {
+            let mut word = [0; 8];
+            word[..end.len()].copy_from_slice(end);
+            self.words.push(u64::from_ne_bytes(word));
+        }
+    }
+}
+
+impl RowRef<'_> {
+    /// Appends the row's bytes, which [`RowBuffer::read`] takes.
+    pub fn encode(self, out: &mut Vec<u8>) {
+        if let Some(value) = self.value() {
+            return encode_value(value, out);
+        }
+        out.push(COLUMNS);
+        let columns: Vec<Column<'_>> = self.columns().collect();
+        let start = out.len();
+        out.resize(start + table::size(&columns), 0);
+        table::write(&columns, &mut out[start..]);
+    }
+}
+
+/// Appends the bytes of a row with one value.
+pub fn encode_value(value: &[u8], out: &mut Vec<u8>) {
+    out.reserve(1 + value.len());
+    out.push(VALUE);
+    out.extend_from_slice(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rows;
+    use crate::row::{Row, TABLE_BYTES_MAX};
+
+    fn bytes_of(row: &Row) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        row.as_ref().encode(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn values_of_all_lengths_come_back() {
+        let (rows, mut buffer) = (Rows::new(), RowBuffer::default());
+        for len in (0..40).rev().chain([0, 7, 100_000]) {
+            let value: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            let bytes = bytes_of(&rows.value(&[&value]).unwrap());
+            assert_eq!(bytes.len(), len + 1);
+            let row = buffer.read(len as u64, &bytes).unwrap();
+            assert_eq!((row.version(), row.value()), (len as u64, Some(&value[..])));
+            assert!(!row.has_columns() && row.column(b"a").is_none() && row.content_len() == len);
+        }
+    }
+
+    #[test]
+    fn columns_come_back_and_can_be_merged_into() {
+        let (rows, mut buffer) = (Rows::new(), RowBuffer::default());
+        for count in [1, 2, 5, 500] {
+            let names: Vec<[u8; 2]> = (0..count).map(u16::to_be_bytes).collect();
+            let columns: Vec<Column<'_>> = names.iter().map(|name| (&name[..], &b"some value"[..])).collect();
+            let row = rows.columns(&columns).unwrap().unwrap();
+            assert_eq!(row.as_ref().is_large(), table::size(&columns) > TABLE_BYTES_MAX);
+            let bytes = bytes_of(&row);
+            let read = buffer.read(3, &bytes).unwrap();
+            assert!(read.columns().eq(row.as_ref().columns()) && read.column_count() == columns.len());
+            assert_eq!((read.value(), read.column(&names[0])), (None, Some(&b"some value"[..])));
+            let set: &[Column<'_>] = &[(b"new", b"1")];
+            let merged = rows.merged(Some(read), set, &[&names[0]]).unwrap().unwrap();
+            let expected = rows.merged(Some(row.as_ref()), set, &[&names[0]]).unwrap().unwrap();
+            assert!(merged.as_ref().columns().eq(expected.as_ref().columns()));
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn garbage_is_a_row_or_none(kind in 0u8..4, body: Vec<u8>) {
+            let bytes = [&[kind][..], &body].concat();
+            let mut buffer = RowBuffer::default();
+            if let Some(row) = buffer.read(1, &bytes) {
+                let mut again = Vec::new();
+                row.encode(&mut again);
+                proptest::prop_assert_eq!(again, bytes);
+            }
+        }
+    }
+}
