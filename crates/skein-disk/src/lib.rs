@@ -27,5 +27,8 @@ pub use page::PAGE;
 pub use page_file::Reading;
 pub use policy::Policy;
 pub use skein_log::Durability;
-pub use store::{CompactReport, DiskOptions, DiskStats, DiskStore};
+pub use store::{
+    CompactReport, DiskOptions, DiskStats, DiskStore, Inspection, TrieFound, inspect, is_disk_folder,
+    shape_of,
+};
 pub use trie::{Census, Cursor, Entry, Shape};

@@ -17,6 +17,7 @@
 //! Source: section 2 and 5. The paper changes pages in place, the value first and then the version, and has no log.
 
 mod compact;
+mod inspect;
 mod open;
 mod options;
 mod record;
@@ -33,6 +34,7 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
 pub use compact::CompactReport;
+pub use inspect::{Inspection, TrieFound, inspect, is_disk_folder, shape_of};
 pub use options::DiskOptions;
 
 use crate::Result;
