@@ -28,6 +28,7 @@ pub use page_file::Reading;
 pub use policy::Policy;
 pub use skein_log::{Durability, Ticket};
 pub use store::{
-    Change, CompactReport, DiskOptions, DiskStats, DiskStore, Found, Removed, Transaction, Updated,
+    Change, CompactReport, DiskOptions, DiskStats, DiskStore, Found, Inspection, Removed, Transaction,
+    TrieFound, Updated, inspect, is_disk_folder, shape_of,
 };
 pub use trie::{Census, Cursor, Direction, Entries, Entry, Portion, Shape};

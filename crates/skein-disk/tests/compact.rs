@@ -154,7 +154,9 @@ fn reads_and_writes_go_on_meanwhile() {
                     let at = store.inc(b"sum", 1).unwrap();
                     sum += 1;
                     assert_eq!(at, sum);
-                    store.set(format!("key {}", at % 500).as_bytes(), &short(at as u32 % 500)).unwrap();
+                    store
+                        .set(format!("key {}", at % 500).as_bytes(), &short(u32::try_from(at % 500).unwrap()))
+                        .unwrap();
                 }
             });
             scope.spawn(|| {

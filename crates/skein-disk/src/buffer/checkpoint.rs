@@ -24,12 +24,12 @@ use crate::page_file::{Header, PER_PAGE};
 
 /// What the last header leads to.
 #[derive(Debug, Default)]
-pub(super) struct Durable {
-    pub(super) header: Header,
+pub(crate) struct Durable {
+    pub(crate) header: Header,
     /// Where each page lies; 0 for those that are none.
-    pub(super) places: Vec<u32>,
+    pub(crate) places: Vec<u32>,
     /// Where the maps lie.
-    pub(super) maps: Vec<Place>,
+    pub(crate) maps: Vec<Place>,
 }
 
 /// What a checkpoint is to be of, besides the pages.

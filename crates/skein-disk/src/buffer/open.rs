@@ -49,9 +49,11 @@ impl Buffer {
             None => make(storage, path, database)?,
         };
         let file = file.read_by(cache.reading);
-        let header = file.header()?;
-        let mut places = Places::of_file(file.pages()?);
-        let durable = read_maps(&file, header, &mut places)?;
+        let (durable, places) = read_state(&file)?;
+        // It may be that only the system's memory has this header, and the disk the one before: then the places that only that one leads to are not free yet.
+        file.write_header(&durable.header)?;
+        file.sync()?;
+        sync_folder(storage, path)?;
         let table = Table::default();
         let mut writing = Writing::default();
         for place in &durable.places {
@@ -61,7 +63,6 @@ impl Buffer {
                 _ => writing.free.push(id),
             }
         }
-        places.settle();
         let policy = cache.policy.for_cache(cache.pages);
         Ok(Self {
             file,
@@ -102,9 +103,25 @@ fn make(storage: &dyn Storage, path: &Path, database: [u8; 16]) -> Result<PageFi
     file.write_header(&Header { generation: 1, database, ..Header::default() })?;
     file.sync()?;
     storage.rename(unfinished, path).map_err(|error| DiskError::io("rename", unfinished, &error))?;
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    storage.sync_dir(folder).map_err(|error| DiskError::io("sync", folder, &error))?;
     Ok(file.renamed(path))
+}
+
+/// Makes the file's name durable.
+fn sync_folder(storage: &dyn Storage, path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    storage.sync_dir(folder).map_err(|error| DiskError::io("sync", folder, &error))
+}
+
+/// What a file's header leads to, and which places are free.
+///
+/// # Errors
+/// Not such a file, of another format, damaged, or shorter than it was; a failed file operation.
+pub(crate) fn read_state(file: &PageFile) -> Result<(Durable, Places)> {
+    let header = file.header()?;
+    let mut places = Places::of_file(file.pages()?);
+    let durable = read_maps(file, header, &mut places)?;
+    places.settle();
+    Ok((durable, places))
 }
 
 /// Reads the directories and the maps, and keeps the places that they lead to: once for the header, and those of pages once more for what is now.

@@ -239,6 +239,20 @@ impl PageFile {
     }
 }
 
-fn offset_of(place: Place) -> u64 {
+impl PageFile {
+    /// A header that is there and not whole, if one is: that of a checkpoint that was never ended, or a damaged one.
+    pub(crate) fn unfinished_header(&self) -> Result<Option<Place>> {
+        for place in (0..HEADERS).map(Place) {
+            let page = self.read_raw(place)?;
+            let is_new = page.0.iter().all(|byte| *byte == 0);
+            if !is_new && Header::parse(&page.0, self).is_err() {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+}
+
+pub(crate) fn offset_of(place: Place) -> u64 {
     u64::from(place.0) * PAGE as u64
 }

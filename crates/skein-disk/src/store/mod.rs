@@ -23,6 +23,7 @@
 mod checkpoints;
 mod compact;
 mod durable;
+mod inspect;
 mod open;
 mod options;
 mod read;
@@ -42,6 +43,7 @@ use skein_sync::locks::lock;
 
 use checkpoints::Checkpoints;
 pub use compact::CompactReport;
+pub use inspect::{Inspection, TrieFound, inspect, is_disk_folder, shape_of};
 pub use options::DiskOptions;
 pub use read::Found;
 pub use transaction::{Change, Removed, Transaction, Updated};

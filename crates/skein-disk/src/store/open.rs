@@ -16,7 +16,7 @@ use crate::trie::Trie;
 use crate::{DiskError, Result};
 
 /// The trie's name in the catalog.
-const TRIE: &str = "main";
+pub(super) const TRIE: &str = "main";
 
 impl DiskStore {
     /// Opens the store in a folder; makes both if need be. What was acknowledged is there, at the level at which it was.

@@ -1,0 +1,254 @@
+//! Faults of the medium and wrong uses, through the store: told with value, limit and way out, and the file stays as it was.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, PAGE, Result, Shape, inspect};
+use skein_log::storage::Storage;
+use skein_log::storage::sim::{SimError, SimStorage};
+
+const FILE: &str = "/db/data.skein";
+
+fn options() -> DiskOptions {
+    DiskOptions {
+        durability: Durability::Sync,
+        cache_pages: 16,
+        checkpoint_bytes: 0,
+        segment_bytes: 64 << 10,
+        ..DiskOptions::default()
+    }
+}
+
+fn open(storage: &SimStorage) -> Result<DiskStore> {
+    DiskStore::open_on(storage.share(), "/db", options())
+}
+
+fn key(number: u32) -> Vec<u8> {
+    format!("n_view_{}", number * 7 % 100).into_bytes()
+}
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Sets keys to what this round gives them; those that were acknowledged are in the model then.
+fn set_some(store: &DiskStore, model: &mut Model, round: u8) {
+    for number in 0..100 {
+        let value = vec![round; 900];
+        store.set(&key(number), &value).unwrap();
+        model.insert(key(number), value);
+    }
+}
+
+fn assert_has(store: &DiskStore, model: &Model, about: &str) {
+    for (key, value) in model {
+        assert_eq!(store.get(key).unwrap().as_ref(), Some(value), "{about}");
+    }
+}
+
+/// Incident: a sync of a header failed, or the process died before it; the store was opened again, and went on from what the system still had of that
+/// header. Consequence: places that only the header before led to were written over; then the power went, the disk had the header before, and what that led to
+/// was gone: acknowledged writes were lost, and the file damaged. Fix: what opening accepts as the state it makes durable before anything is written.
+#[test]
+fn a_header_that_was_never_durable_is_made_so_before_places_of_the_one_before_are_used() {
+    for at in 1..60 {
+        let storage = SimStorage::new();
+        let mut model = Model::new();
+        let store = open(&storage).unwrap();
+        set_some(&store, &mut model, 1);
+        store.checkpoint().unwrap();
+        set_some(&store, &mut model, 2);
+        storage.fail_at(storage.operations() + at, SimError::Io, true);
+        _ = store.checkpoint();
+        drop(store);
+        storage.no_faults();
+        let store = open(&storage).unwrap();
+        set_some(&store, &mut model, 3);
+        set_some(&store, &mut model, 4);
+        for seed in 0..3 {
+            storage.reboot(at + 100 * seed);
+            let about = format!("failed at {at}, rebooted with {seed}");
+            let store = open(&storage).unwrap_or_else(|error| panic!("{about}: {error}"));
+            assert_has(&store, &model, &about);
+            store.check().unwrap();
+        }
+        drop(store);
+    }
+}
+
+/// A store that was closed, with nodes in many pages, and a long value.
+fn closed(shape: Shape) -> (SimStorage, Model) {
+    let storage = SimStorage::new();
+    let store = DiskStore::open_on(storage.share(), "/db", DiskOptions { shape, ..options() }).unwrap();
+    let mut model = Model::new();
+    for number in 0..150_u32 {
+        let (key, value) = (format!("goose {number}").into_bytes(), number.to_string().into_bytes());
+        store.set(&key, &value).unwrap();
+        model.insert(key, value);
+    }
+    if shape == Shape::Linked {
+        store.set(b"long", &vec![7; 30_000]).unwrap();
+        model.insert(b"long".to_vec(), vec![7; 30_000]);
+    }
+    store.close().unwrap();
+    (storage, model)
+}
+
+/// Every page of the file gets one bit flipped, one after the other: `inspect` names the page, or the page holds nothing and all is there.
+#[test]
+fn a_flipped_bit_in_any_page_is_found_and_named() {
+    for shape in [Shape::Linked, Shape::Hash { n: 16 }, Shape::FixedLinked { k: 12 }] {
+        let (storage, model) = closed(shape);
+        let path = Path::new(FILE);
+        let sound = storage.contents(path);
+        let (mut named, mut free) = (0, 0);
+        for page in 0..sound.len() / PAGE {
+            let at = page * PAGE + (page * 1_237 + 20) % PAGE;
+            storage.damage(path, at as u64, &[4]);
+            let found = inspect("/db", &storage).unwrap();
+            let offset = (page * PAGE) as u64;
+            let names =
+                |error: &DiskError| matches!(error, DiskError::Damaged { offset: at, .. } if *at == offset);
+            if found.damage.iter().any(names) {
+                named += 1;
+                assert_eq!(found.damage.len(), 1, "page {page}: {:?}", found.damage);
+            } else {
+                let is_header = page < 2;
+                assert_eq!(found.unfinished_header, is_header.then_some(offset), "page {page}");
+                // Without the newer header the file is what it was before; the log has the rest.
+                if found.damage.is_empty() && (!is_header || is_older_header(&sound, page)) {
+                    free += 1;
+                    assert_eq!(found.tries[0].census.unwrap().keys, model.len(), "page {page}");
+                }
+            }
+            assert_eq!(storage.contents(path).len(), sound.len());
+            storage.damage(path, at as u64, &[4]);
+        }
+        assert!(storage.contents(path) == sound && named >= 7 && free > 0, "{named} and {free}");
+        let found = inspect("/db", &storage).unwrap();
+        assert_eq!(found.free_bytes, ((sound.len() / PAGE - 2 - named) * PAGE) as u64, "{shape}");
+        assert!(found.damage.is_empty(), "{:?}", found.damage);
+        let newer = u64::from(is_older_header(&sound, 0)) * PAGE as u64;
+        storage.damage(path, newer + 100, &[4]);
+        let store = DiskStore::open_on(storage.share(), "/db", DiskOptions { shape, ..options() }).unwrap();
+        assert_has(&store, &model, "from the older header and the log");
+    }
+}
+
+/// Whether a header is the one of the lesser generation.
+fn is_older_header(file: &[u8], page: usize) -> bool {
+    let generation = |page: usize| {
+        file[page * PAGE + 16..][..8].iter().rev().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))
+    };
+    generation(page) < generation(1 - page)
+}
+
+#[test]
+fn a_disk_that_is_full_while_the_file_grows_loses_nothing_and_the_store_goes_on() {
+    let storage = SimStorage::new();
+    let store = DiskStore::open_on(
+        storage.share(),
+        "/db",
+        DiskOptions { durability: Durability::None, cache_pages: 32, ..options() },
+    )
+    .unwrap();
+    let mut model = Model::new();
+    let mut told = 0;
+    // Values of pages of their own: after some hundred the file has to grow.
+    for number in 0..2_500_u32 {
+        let (key, value) = (format!("goose {number}").into_bytes(), vec![number as u8; 3_000]);
+        if number == 900 {
+            storage.fail_at(storage.operations(), SimError::NoSpace, true);
+        }
+        if number == 1_000 {
+            storage.no_faults();
+        }
+        match store.set(&key, &value) {
+            Ok(_) => _ = model.insert(key, value),
+            Err(DiskError::Io { kind, cause, .. }) => {
+                assert_eq!(kind, std::io::ErrorKind::StorageFull, "{cause}");
+                assert!((900..1_000).contains(&number), "{number}");
+                told += 1;
+            }
+            Err(error) => panic!("{number}: {error}"),
+        }
+    }
+    assert!(told > 50, "{told}");
+    assert!(model.len() > 2_300);
+    assert_has(&store, &model, "with space again");
+    store.close().unwrap();
+    let found = inspect("/db", &storage).unwrap();
+    assert!(found.damage.is_empty() && found.file_bytes > 2 * 1024 * PAGE as u64, "{found:?}");
+    let store = open(&storage).unwrap();
+    assert_has(&store, &model, "opened again");
+    assert_eq!(store.check().unwrap().keys, model.len());
+}
+
+#[test]
+fn what_is_no_store_or_another_one_is_refused_and_stays_as_it_was() {
+    let refused = |change: &dyn Fn(&SimStorage), shape: Shape, says: &str| {
+        let (storage, _) = closed(Shape::Linked);
+        change(&storage);
+        let before = storage.contents(Path::new(FILE));
+        let error =
+            DiskStore::open_on(storage.share(), "/db", DiskOptions { shape, ..options() }).unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+        assert!(storage.contents(Path::new(FILE)) == before, "{says}");
+        error
+    };
+    let becomes = |bytes: &'static [u8]| {
+        move |storage: &SimStorage| {
+            let file = storage.open(Path::new(FILE), true).unwrap();
+            file.set_len(0).unwrap();
+            file.write_at(bytes, 0).unwrap();
+        }
+    };
+    refused(&becomes(b"dear diary"), Shape::Linked, "is not a disk file of SkeinDB: it has 10 bytes");
+    refused(&becomes(&[b'x'; 10_000]), Shape::Linked, "does not begin as such a file does");
+    let shrunk = |storage: &SimStorage| {
+        storage.open(Path::new(FILE), true).unwrap().set_len(4 * PAGE as u64).unwrap();
+    };
+    refused(&shrunk, Shape::Linked, "it was cut off");
+    let newer = |storage: &SimStorage| {
+        for header in [0, PAGE as u64] {
+            storage.damage(Path::new(FILE), header + 8, &[8]);
+        }
+    };
+    refused(&newer, Shape::Linked, "has format version 9, and this program knows 1");
+    for shape in [Shape::Hash { n: 16 }, Shape::Classical { n: 16 }, Shape::FixedLinked { k: 12 }] {
+        let error = refused(&|_| (), shape, "is a linked trie, and was to be opened as");
+        assert!(error.to_string().contains(&shape.to_string()), "{error}");
+    }
+    let options = DiskOptions { shape: Shape::Classical { n: 12 }, ..options() };
+    let error = DiskStore::open_on(SimStorage::new().share(), "/db", options).unwrap_err().to_string();
+    assert!(error.contains("the option `n` cannot be 12"), "{error}");
+    let missing = inspect("/nowhere", &SimStorage::new()).unwrap_err().to_string();
+    assert!(missing.contains("name the data folder of a disk store"), "{missing}");
+}
+
+#[test]
+fn writes_that_are_refused_leave_the_file_as_it_was() {
+    let (storage, mut model) = closed(Shape::Linked);
+    let store = open(&storage).unwrap();
+    for (key, value) in [(&b"text"[..], &b"honk"[..]), (b"most", b"9223372036854775807")] {
+        store.set(key, value).unwrap();
+        model.insert(key.to_vec(), value.to_vec());
+    }
+    store.checkpoint().unwrap();
+    let (before, sequence) = (storage.contents(Path::new(FILE)), store.stats().sequence);
+    let refused = |result: Result<()>, says: &str| {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    };
+    refused(store.inc(b"text", 1).map(|_| ()), "the value `honk` is not an integer from -2^63 to 2^63 - 1");
+    refused(store.inc(b"most", 1).map(|_| ()), "9223372036854775807 and 1 are more than 64 bits hold");
+    refused(store.set(&vec![1; 65_536], b"").map(|_| ()), "a key has 65536 bytes, and 65535 are the most");
+    refused(store.set(b"key", &vec![1; 100_000]).map(|_| ()), "all 16 pages of the cache are in use at once");
+    refused(store.cas(b"text", Some(1), b"").map(|_| ()), "and version 1 was expected");
+    refused(store.cas(b"none", Some(1), b"").map(|_| ()), "the key has no value");
+    assert!(storage.contents(Path::new(FILE)) == before);
+    assert_has(&store, &model, "after refusals");
+    assert!(store.stats().sequence <= sequence + 2, "a number is taken by a write that begins");
+    store.close().unwrap();
+    let store = open(&storage).unwrap();
+    assert_has(&store, &model, "opened again");
+    assert_eq!(store.check().unwrap().keys, model.len());
+}
