@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
-use crate::engine::{Durability, Store, StoreStats};
+use crate::engine::{Durability, Engine, StoreStats};
 use crate::shared::Shared;
 
 /// The version of Redis whose replies ours follow; clients look at it before they use a command.
@@ -16,6 +16,7 @@ const SECTIONS: &[(&str, &str, Section)] = &[
     ("clients", "Clients", clients),
     ("memory", "Memory", memory),
     ("persistence", "Persistence", persistence),
+    ("engine", "Engine", engine),
     ("stats", "Stats", stats),
     ("replication", "Replication", replication),
     ("keyspace", "Keyspace", keyspace),
@@ -33,7 +34,7 @@ impl Lines {
 }
 
 /// The sections that are named (in any case), or all if none is, or if `all`, `default` or `everything` is.
-pub(crate) fn text(shared: &Shared, store: &Store, names: &[&[u8]]) -> String {
+pub(crate) fn text(shared: &Shared, store: &Engine, names: &[&[u8]]) -> String {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()));
     let all = names.is_empty() || has("all") || has("default") || has("everything");
     let numbers = store.stats();
@@ -113,6 +114,30 @@ fn persistence(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
     let status = if numbers.writes_stopped.is_some() { "err" } else { "ok" };
     lines.add("rdb_last_bgsave_status", status);
     lines.add("writes_stopped", numbers.writes_stopped.as_deref().unwrap_or("no").replace(['\r', '\n'], " "));
+}
+
+/// Which engine it is; of the disk engine, its pages.
+fn engine(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
+    if let Some(index) = shared.store.index() {
+        lines.add("engine", "memory");
+        lines.add("index", index);
+    }
+    let Some((disk, stats)) = shared.store.disk() else { return };
+    let buffer = stats.buffer;
+    lines.add("engine", "disk");
+    lines.add("trie", disk.store().shape());
+    lines.add("cache_pages", disk.store().options().cache_pages);
+    lines.add("cache_pages_used", buffer.resident);
+    lines.add("cache_pages_pinned", buffer.referred);
+    lines.add("cache_hits", buffer.hits);
+    lines.add("cache_misses", buffer.misses);
+    lines.add("cache_evictions", buffer.evictions);
+    lines.add("pages_written", buffer.writes);
+    lines.add("file_pages", buffer.file_pages);
+    lines.add("free_pages", buffer.free_pages);
+    let used = u64::from(buffer.file_pages - buffer.free_pages) * skein_disk::PAGE as u64;
+    lines.add("bytes_per_key", used.checked_div(numbers.keys as u64).unwrap_or(0));
+    lines.add("replayed_writes", stats.replayed);
 }
 
 fn stats(shared: &Shared, _: &StoreStats, lines: &mut Lines) {

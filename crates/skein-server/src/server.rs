@@ -17,7 +17,7 @@ use mio::net::TcpListener;
 use mio::{Poll, Waker};
 
 use crate::acceptor::{self, Acceptor};
-use crate::engine::{self, Store};
+use crate::engine::{self, Engine};
 use crate::shared::{CheckpointFor, Mailbox, Shared};
 use crate::worker::{self, Worker, WorkerReport};
 use crate::{ServerOptions, StartError, files};
@@ -54,8 +54,8 @@ pub struct StopReport {
     pub cut_short: usize,
     /// Threads that ended by a failure; always worth a report to the makers.
     pub failed_threads: Vec<String>,
-    /// Whether everything written was made durable (see [`Store::flush`]).
-    pub flushed: Result<(), skein_store::Error>,
+    /// Whether everything written was made durable (see [`Engine::flush`]).
+    pub flushed: Result<(), engine::Error>,
     /// How long the server ran.
     pub ran: Duration,
     /// How long the stop took.
@@ -81,12 +81,12 @@ fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartError> {
 }
 
 impl Server {
-    /// Starts serving `store`. The store stays the caller's to close, after [`wait`](Self::wait). Raises this
+    /// Starts serving `store`, of either engine. The store stays the caller's to close, after [`wait`](Self::wait). Raises this
     /// process's soft limit on open files if `clients_max` needs it.
     ///
     /// # Errors
     /// An option that cannot work, an address that cannot be listened on, no threads left.
-    pub fn start(store: Store, options: ServerOptions) -> Result<Self, StartError> {
+    pub fn start(store: impl Into<Engine>, options: ServerOptions) -> Result<Self, StartError> {
         options.check()?;
         files::make_room(options.clients_max);
         let listen = options.listen;
@@ -106,7 +106,8 @@ impl Server {
             mailboxes.push(Mailbox::new(waker));
         }
         let (checkpoints, asked) = channel();
-        let shared = Arc::new(Shared::new(options, address, store, mailboxes, acceptor_waker, checkpoints));
+        let shared =
+            Arc::new(Shared::new(options, address, store.into(), mailboxes, acceptor_waker, checkpoints));
         let listening = Arc::downgrade(&shared);
         shared.store.on_durable(move || {
             if let Some(shared) = listening.upgrade() {
@@ -234,7 +235,6 @@ fn keep(shared: &Shared, asked: &Receiver<CheckpointFor>) {
         if let Err(error) = &result {
             tracing::error!(%error, "a checkpoint failed");
         }
-        let result: Result<(), engine::Error> = result.map(|_| ());
         shared.mailboxes[who.worker].send(|mail| mail.checkpoints.push((who, result)));
     }
 }

@@ -11,7 +11,7 @@ use mio::net::TcpStream;
 use skein_sync::locks::lock;
 
 use crate::cursors::Cursors;
-use crate::engine::{Durability, Store, Ticket};
+use crate::engine::{Durability, Engine, Ticket};
 use crate::{ServerOptions, engine};
 
 /// The server, as all its threads see it.
@@ -19,7 +19,7 @@ use crate::{ServerOptions, engine};
 pub(crate) struct Shared {
     pub options: ServerOptions,
     pub address: SocketAddr,
-    pub store: Store,
+    pub store: Engine,
     pub durability: Durability,
     pub cursors: Cursors,
     pub started: Instant,
@@ -135,7 +135,7 @@ impl Shared {
     pub(crate) fn new(
         options: ServerOptions,
         address: SocketAddr,
-        store: Store,
+        store: Engine,
         mailboxes: Vec<Mailbox>,
         acceptor: Waker,
         checkpoints: Sender<CheckpointFor>,

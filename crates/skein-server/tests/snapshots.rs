@@ -23,7 +23,7 @@ fn start(options: ServerOptions) -> Running {
 
 /// Keys whose ranges take many slices.
 fn fill(server: &Running, keys: std::ops::Range<u32>, value: &[u8]) {
-    let mut session = server.store.session();
+    let mut session = server.memory().session();
     for key in keys {
         let key = format!("{key:06}");
         session
@@ -37,7 +37,7 @@ fn fill(server: &Running, keys: std::ops::Range<u32>, value: &[u8]) {
 #[track_caller]
 fn wait_for_none_live(server: &Running) {
     let started = Instant::now();
-    while server.store.stats().snapshots > 0 {
+    while server.memory().stats().snapshots > 0 {
         assert!(started.elapsed() < PATIENCE, "a snapshot stays");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -62,7 +62,7 @@ fn it_goes_with_all_other_options_and_once() {
     ] {
         assert_eq!(client.ask(request), reply, "{request}");
     }
-    assert_eq!(server.store.stats().snapshots, 0);
+    assert_eq!(server.memory().stats().snapshots, 0);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_range_is_of_one_moment_while_others_write() {
         }
     });
     assert!(torn > 0, "plain ranges were as good: nobody wrote meanwhile");
-    assert_eq!(server.store.stats().snapshots, 0);
+    assert_eq!(server.memory().stats().snapshots, 0);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn too_many_are_refused_and_info_tells_of_those_there_are() {
     let server = start(options());
     let mut client = server.connect();
     client.ask("SET a 1");
-    let live = [server.store.snapshot().unwrap(), server.store.snapshot().unwrap()];
+    let live = [server.memory().snapshot().unwrap(), server.memory().snapshot().unwrap()];
     std::thread::sleep(Duration::from_millis(2));
     client.ask("SET a 2");
     assert_eq!(
@@ -181,7 +181,7 @@ fn a_snapshot_goes_with_its_range() {
     let mut client = server.connect();
     let refused = client.ask("SK.RANGE - + SNAPSHOT");
     assert!(refused.contains("longer than the limit of 1048576 bytes"), "{refused}");
-    assert_eq!(server.store.stats().snapshots, 0);
+    assert_eq!(server.memory().stats().snapshots, 0);
     // By its last key, long before the client has taken the reply.
     client.send(&encode(&[b"SK.RANGE", b"-", b"+", b"NOVALUES", b"SNAPSHOT"]));
     wait_for_none_live(&server);
@@ -199,7 +199,7 @@ fn a_snapshot_goes_with_its_range() {
     for client in &mut clients {
         client.send(&encode(&[b"SK.RANGE", b"-", b"+", b"SNAPSHOT"]));
     }
-    let store = server.store.clone();
+    let store = server.memory().clone();
     server.stop();
     assert_eq!(store.stats().snapshots, 0);
 }

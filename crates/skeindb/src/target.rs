@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use skein_disk::{DiskError, DiskOptions, DiskStore};
 use skein_store::{Durability, Error, Store, StoreOptions};
 use skeindb::client::{Client, Reply};
 
@@ -131,14 +132,37 @@ pub fn refuse_strange(folder: &Path) -> Result<(), Failure> {
         return Err(Failure::new(format!("{name} does not exist; name the data folder of a server")));
     }
     // `docs/format.md`, "The data folder": the file that every data folder has.
-    if folder.is_dir() && !folder.join("identity").exists() {
+    if folder.is_dir() && !folder.join(MEMORY_FILE).exists() {
         return Err(Failure::new(format!("{name} is no data folder: it has no file `identity`")));
     }
     Ok(())
 }
 
+/// The file that a data folder of the disk engine has, and the one of the engine in memory (`docs/format.md`).
+const DISK_FILE: &str = "data.skein";
+const MEMORY_FILE: &str = "identity";
+
+/// Refuses a folder of another engine, before anything in it is touched.
+fn refuse_engine(folder: &Path, has: &str, what: &str) -> Result<(), Failure> {
+    if !folder.join(has).exists() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{} is a data folder of {what} (it has a file `{has}`)", folder.display())))
+}
+
+/// Opens or creates the store of the disk engine in a data folder.
+pub fn open_disk(folder: &Path, options: DiskOptions) -> Result<DiskStore, Failure> {
+    refuse_engine(
+        folder,
+        MEMORY_FILE,
+        "the engine in memory: serve it without --engine disk, or name another folder",
+    )?;
+    DiskStore::open(folder, options).map_err(|error| disk_failure(&error))
+}
+
 /// Opens or creates the store in a data folder.
 pub fn open(folder: &Path, options: StoreOptions) -> Result<Store, Failure> {
+    refuse_engine(folder, DISK_FILE, "the disk engine: serve it with --engine disk, or name another folder")?;
     let store = Store::open(folder, options).map_err(|error| store_failure(&error))?;
     for (file, bytes) in &store.recovery().torn_tails {
         console::note(format_args!(
@@ -161,6 +185,8 @@ const NAMES: &[(&str, &str)] = &[
     ("log_folders", "--log-dir"),
     ("give_up_log_folders", "--give-up-log-dir"),
     ("segment_bytes", "--log-segment-size"),
+    ("cache-pages", "--cache-pages"),
+    ("n", "--trie-size"),
     ("limits.key_bytes", "--max-key"),
     ("limits.value_bytes", "--max-value"),
     ("limits.snapshots", "--max-snapshots"),
@@ -185,6 +211,16 @@ pub fn store_failure(error: &Error) -> Failure {
     match error {
         Error::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
         Error::BadOption { name, why } => Failure::usage(format!("{}: {why}", flag(name))),
+        _ => Failure::new(error.to_string()),
+    }
+}
+
+/// An error of the disk engine as a command's.
+pub fn disk_failure(error: &DiskError) -> Failure {
+    match error {
+        DiskError::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
+        DiskError::Log(error) => store_failure(&error.clone().into()),
+        DiskError::BadOption { name, value, why } => Failure::usage(format!("{} {value}: {why}", flag(name))),
         _ => Failure::new(error.to_string()),
     }
 }

@@ -37,6 +37,7 @@ impl DiskStore {
         folder: impl AsRef<Path>,
         options: DiskOptions,
     ) -> Result<Self> {
+        options.check()?;
         let folder = folder.as_ref();
         make_folder(&*storage, folder)?;
         let held = lock_folder(&*storage, folder, "lock")?;
@@ -46,13 +47,8 @@ impl DiskStore {
         let header = buffer.header();
         let first = (header.sequence > 0).then(|| header.catalog());
         let (catalog, trie) = open_trie(&buffer, first, &options)?;
-        let log_options = LogOptions {
-            logs: 1,
-            durability: options.durability,
-            segment_bytes: options.segment_bytes,
-            database: Some(header.database),
-            ..LogOptions::new(vec![folder.join(LOG)])
-        };
+        let log_options =
+            LogOptions { database: Some(header.database), ..options.log_options(folder.join(LOG)) };
         let epochs = CheckpointEpochs { begin: header.epoch, end: header.epoch };
         let (log, recovered) = Log::open(storage, log_options, (header.epoch > 0).then_some(epochs))?;
         let shared = Arc::new(Shared {

@@ -1,9 +1,12 @@
 //! How a disk store is opened.
 
-use skein_log::Durability;
+use std::path::PathBuf;
 
+use skein_log::{Durability, LogOptions};
+
+use crate::buffer::CACHE_LEAST;
 use crate::trie::Shape;
-use crate::{Policy, Reading};
+use crate::{DiskError, Policy, Reading, Result};
 
 /// Options; each has a default.
 ///
@@ -41,6 +44,36 @@ impl Default for DiskOptions {
             durability: Durability::default(),
             checkpoint_bytes: 64 << 20,
             segment_bytes: 64 << 20,
+        }
+    }
+}
+
+impl DiskOptions {
+    /// Says what cannot work; [`DiskStore::open`](crate::DiskStore::open) asks before it touches anything.
+    ///
+    /// # Errors
+    /// An option out of range.
+    pub fn check(&self) -> Result<()> {
+        if self.cache_pages < CACHE_LEAST {
+            let why = format!("a cache has {CACHE_LEAST} pages at least");
+            return Err(DiskError::BadOption {
+                name: "cache-pages",
+                value: self.cache_pages.to_string(),
+                why,
+            });
+        }
+        self.shape.check()?;
+        // Where the log will lie makes no difference to the rest.
+        Ok(self.log_options(PathBuf::new()).check()?)
+    }
+
+    /// How the log is opened, in this folder.
+    pub(super) fn log_options(&self, folder: PathBuf) -> LogOptions {
+        LogOptions {
+            logs: 1,
+            durability: self.durability,
+            segment_bytes: self.segment_bytes,
+            ..LogOptions::new(vec![folder])
         }
     }
 }

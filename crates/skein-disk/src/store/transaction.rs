@@ -142,7 +142,12 @@ impl<'s> Transaction<'s> {
         self.broken.clone().map_or(Ok(()), Err)
     }
 
-    /// Writes that it has done.
+    /// The number of its last write, which is the version of what that set or removed.
+    pub fn version_of_last(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Whether it has written nothing.
     pub fn is_empty(&self) -> bool {
         self.record.is_empty()
     }

@@ -86,6 +86,14 @@ impl Shape {
         }
     }
 
+    /// Says if there is no such trie.
+    ///
+    /// # Errors
+    /// A parameter out of its range.
+    pub(crate) fn check(self) -> Result<()> {
+        self.parts().map(drop)
+    }
+
     /// Its kind and its parameter, as the catalog has them.
     pub(crate) fn numbers(self) -> (u8, u16) {
         match self {

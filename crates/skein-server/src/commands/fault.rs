@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 
-use crate::engine::Error;
+use skein_disk::DiskError;
+
+use crate::engine::{Error, RowError};
 use crate::resp::Reply;
 
 pub(crate) const SYNTAX: Fault = Fault::text("ERR syntax error");
@@ -40,14 +42,26 @@ impl Fault {
     }
 }
 
+impl From<RowError> for Fault {
+    fn from(error: RowError) -> Self {
+        match error {
+            RowError::WrongKind { .. } => Self::wrong_type(),
+            RowError::NotAnInteger => NOT_AN_INTEGER,
+            RowError::Overflow { .. } => OVERFLOW,
+            RowError::OverBudget { .. } | RowError::IndexFull { .. } => Self::owned(format!("OOM {error}")),
+            RowError::WritesStopped { .. } => Self::owned(format!("MISCONF {error}")),
+            _ => Self::owned(format!("ERR {error}")),
+        }
+    }
+}
+
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         match error {
-            Error::WrongKind { .. } => Self::wrong_type(),
-            Error::NotAnInteger => NOT_AN_INTEGER,
-            Error::Overflow { .. } => OVERFLOW,
-            Error::OverBudget { .. } | Error::IndexFull { .. } => Self::owned(format!("OOM {error}")),
-            Error::WritesStopped { .. } => Self::owned(format!("MISCONF {error}")),
+            Error::Rows(error) => error.into(),
+            // The log is the same under both engines.
+            Error::Disk(DiskError::Log(error)) => RowError::from(error).into(),
+            Error::Disk(error @ DiskError::Stopped { .. }) => Self::owned(format!("MISCONF {error}")),
             _ => Self::owned(format!("ERR {error}")),
         }
     }

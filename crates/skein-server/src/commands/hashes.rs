@@ -2,7 +2,7 @@
 
 use super::Fault;
 use super::fault::{NOT_AN_INTEGER, WRONG_TYPE};
-use crate::engine::{Error, RowRef, VALUE_BYTES_MAX, Writer};
+use crate::engine::{Error, RowError, RowRef, RowWriter as _, VALUE_BYTES_MAX, Writer};
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
@@ -85,7 +85,7 @@ pub(super) fn write_columns(row: RowRef<'_>, reply: &mut Reply<'_>) {
     }
 }
 
-pub(super) fn hset(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn hset(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
     if !args.len().is_multiple_of(2) {
         return Err(Fault::wrong_arity("hset"));
     }
@@ -100,16 +100,20 @@ pub(super) fn hset(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'
     Ok(())
 }
 
-pub(super) fn hdel(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn hdel(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
     let names: Vec<&[u8]> = args.from(2).collect();
     reply.count(writer.remove_columns(args.get(1), &names)?);
     Ok(())
 }
 
-pub(super) fn hincr_by(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn hincr_by(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
     let by = parse_i64(args.get(3)).ok_or(NOT_AN_INTEGER)?;
     let sum = writer.increment_column(args.get(1), args.get(2), by).map_err(|error| match error {
-        Error::NotAnInteger => Fault::text("ERR hash value is not an integer"),
+        Error::Rows(RowError::NotAnInteger) => Fault::text("ERR hash value is not an integer"),
         other => other.into(),
     })?;
     reply.int(sum);

@@ -15,9 +15,7 @@ pub(super) fn exists(
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
     let keys: Vec<&[u8]> = args.from(1).collect();
-    let mut count = 0;
-    context.session.get_many_atomic(&keys, |_, row| count += usize::from(row.is_some()));
-    reply.count(count);
+    reply.count(context.session.count_present(&keys)?);
     Ok(Next::Done)
 }
 
@@ -34,7 +32,7 @@ pub(super) fn kind_name(row: Option<RowRef<'_>>) -> &'static str {
     }
 }
 
-pub(super) fn del(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn del(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
     // Looked up some at a time ahead of their removal, so that the reads overlap.
     const AHEAD: usize = 32;
     let mut count = 0;
@@ -44,7 +42,7 @@ pub(super) fn del(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_
             writer.prefetch(&keys.clone().collect::<Vec<_>>());
         }
         for key in keys {
-            count += usize::from(writer.remove(key)?.existed);
+            count += usize::from(writer.remove(key)?);
         }
     }
     reply.count(count);

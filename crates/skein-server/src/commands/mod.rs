@@ -38,7 +38,7 @@ use table::{COMMANDS, SLOTS};
 /// Answers from the row of the key in argument 1.
 pub(crate) type ReadHandler = fn(Option<RowRef<'_>>, &Args<'_>, &mut Reply<'_>);
 /// Writes and answers; what it wrote to the reply before a fault is taken back.
-pub(crate) type WriteHandler = fn(&mut Writer<'_>, &Args<'_>, &mut Reply<'_>) -> Result<(), Fault>;
+pub(crate) type WriteHandler = fn(&mut Writer<'_, '_>, &Args<'_>, &mut Reply<'_>) -> Result<(), Fault>;
 /// Does anything; likewise.
 pub(crate) type GeneralHandler = fn(&mut Context<'_>, &Args<'_>, &mut Reply<'_>) -> Result<Next, Fault>;
 

@@ -63,7 +63,8 @@ pub(super) fn scan(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
     let mut more = false;
     let mut keys = Vec::new();
     let mut list = Reply::new(&mut keys, reply.protocol());
-    context.session.scan((lower, upper), Direction::Forward, |key, row| {
+    let most = options.count.saturating_add(1);
+    context.session.scan((lower, upper), Direction::Forward, most, |key, row| {
         if looked_at == options.count || list.position() > context.shared.options.output_bytes_max {
             more = true;
             return ControlFlow::Break(());
@@ -78,7 +79,7 @@ pub(super) fn scan(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
             list.bulk(key);
         }
         ControlFlow::Continue(())
-    });
+    })?;
     let next = if more { context.shared.cursors.put(&last, cursor) } else { 0 };
     reply.array(2);
     reply.bulk_number(next);

@@ -12,7 +12,7 @@ use crate::resp::{Args, Reply};
 type Answer = Result<Next, Fault>;
 
 pub(super) fn dbsize(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    reply.count(context.session.store().len());
+    reply.count(context.session.engine().len());
     Ok(Next::Done)
 }
 
@@ -30,7 +30,7 @@ pub(super) fn flushall(_: &mut Context<'_>, args: &Args<'_>, _: &mut Reply<'_>) 
 
 pub(super) fn info(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
     let sections: Vec<&[u8]> = args.from(1).collect();
-    reply.text(&info::text(context.shared, context.session.store(), &sections));
+    reply.text(&info::text(context.shared, context.session.engine(), &sections));
     Ok(Next::Done)
 }
 
@@ -44,7 +44,7 @@ pub(super) fn bgsave(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
         2 if is(args.get(1), "SCHEDULE") => true,
         _ => return Err(SYNTAX),
     };
-    if context.session.store().checkpoint_in_background() {
+    if context.session.engine().checkpoint_in_background() {
         reply.simple("Background saving started");
     } else if schedule {
         return Err(Fault::text(

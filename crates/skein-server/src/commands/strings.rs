@@ -1,8 +1,10 @@
 //! Commands on rows of one value.
 
+use skein_disk::DiskError;
+
 use super::fault::{NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
 use super::{Context, Fault, Next, is};
-use crate::engine::{Change, RowRef, VALUE_BYTES_MAX, Writer};
+use crate::engine::{Change, Error, RowRef, RowWriter as _, VALUE_BYTES_MAX, Writer};
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
@@ -64,7 +66,7 @@ impl<'a> SetOptions<'a> {
     }
 }
 
-pub(super) fn set(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn set(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
     let (key, value) = (args.get(1), args.get(2));
     if args.len() == 3 {
         writer.put(key, value)?;
@@ -90,7 +92,11 @@ pub(super) fn set(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_
     Ok(())
 }
 
-pub(super) fn set_nx(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn set_nx(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
     let updated = writer.update(args.get(1), |row, rows| {
         Ok::<_, Fault>(if row.is_some() { Change::Keep } else { Change::Put(rows.value(&[args.get(2)])?) })
     })?;
@@ -98,7 +104,11 @@ pub(super) fn set_nx(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply
     Ok(())
 }
 
-pub(super) fn get_del(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn get_del(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
     let start = reply.position();
     writer.update(args.get(1), |row, _| {
         reply.truncate(start);
@@ -109,7 +119,11 @@ pub(super) fn get_del(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Repl
     Ok(())
 }
 
-pub(super) fn append(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn append(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
     let more = args.get(2);
     let mut len = 0;
     writer.update(args.get(1), |row, rows| {
@@ -128,24 +142,32 @@ pub(super) fn append(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply
     Ok(())
 }
 
-fn add(writer: &mut Writer<'_>, key: &[u8], by: i64, reply: &mut Reply<'_>) -> Result<(), Fault> {
+fn add(writer: &mut Writer<'_, '_>, key: &[u8], by: i64, reply: &mut Reply<'_>) -> Result<(), Fault> {
     reply.int(writer.increment(key, by)?);
     Ok(())
 }
 
-pub(super) fn incr(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn incr(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
     add(writer, args.get(1), 1, reply)
 }
 
-pub(super) fn decr(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn decr(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
     add(writer, args.get(1), -1, reply)
 }
 
-pub(super) fn incr_by(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn incr_by(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
     add(writer, args.get(1), parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?, reply)
 }
 
-pub(super) fn decr_by(writer: &mut Writer<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+pub(super) fn decr_by(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
     let by = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
     let by = by.checked_neg().ok_or(Fault::text("ERR decrement would overflow"))?;
     add(writer, args.get(1), by, reply)
@@ -157,13 +179,18 @@ pub(super) fn mget(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
     let start = reply.position();
     let mut too_long = false;
     reply.array(keys.len());
-    context.session.get_many_atomic(&keys, |_, row| {
+    let read = context.session.get_many_atomic(&keys, limit, |_, row| {
         let value = row.and_then(RowRef::value);
         too_long |= reply.position() - start + value.map_or(0, <[u8]>::len) > limit;
         if !too_long {
             reply.bulk_or_null(value);
         }
     });
+    match read {
+        // The values alone are longer.
+        Err(Error::Disk(DiskError::ReadTooLong { .. })) => too_long = true,
+        read => read?,
+    }
     if too_long {
         return Err(Fault::owned(format!(
             "ERR the reply would be longer than the limit of {limit} bytes; ask for fewer keys or raise the limit"

@@ -18,7 +18,7 @@ use super::skein::write_held;
 use crate::engine::{Direction, Release, RowRef, Session, Snapshot, Ticket};
 use crate::resp::{Protocol, Reply};
 
-/// Keys of a slice that writes what they hold, and of one that removes them.
+/// Keys of a slice that writes what they hold.
 const SLICE_KEYS: usize = 256;
 /// Keys of a slice that only counts.
 const SLICE_KEYS_COUNTED: usize = 4096;
@@ -75,7 +75,7 @@ impl Task {
     pub(crate) fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
         match self {
             Self::Range(task) => task.step(slice, reply),
-            Self::Count(task) => Ok(task.step(slice, reply)),
+            Self::Count(task) => task.step(slice, reply),
             Self::Remove(task) => task.step(slice, reply),
         }
     }
@@ -122,7 +122,7 @@ impl RangeTask {
     fn write_slice(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
         let Self { range, direction, left, shape, elements, snapshot, .. } = self;
         let begin = reply.position();
-        let mut keys = 0;
+        let (mut keys, most) = (0, (*left).min(SLICE_KEYS));
         let (mut last, mut fault) = (None, None);
         let write = |key: &[u8], row: RowRef<'_>| {
             match write_entry(key, row, shape, reply) {
@@ -143,7 +143,7 @@ impl RangeTask {
         };
         match snapshot {
             Some(snapshot) => snapshot.scan(range.bounds(), *direction, write),
-            None => slice.session.scan(range.bounds(), *direction, write),
+            None => slice.session.scan(range.bounds(), *direction, most, write)?,
         }
         if let Some(fault) = fault {
             return Err(fault);
@@ -196,33 +196,16 @@ impl CountTask {
         Self { range, count: 0 }
     }
 
-    fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Progress {
-        match step_over(slice.session, &self.range, SLICE_KEYS_COUNTED) {
-            (count, None) => {
-                reply.count(self.count + count);
-                Progress::Done
-            }
-            (count, Some(last)) => {
-                self.count += count;
-                self.range.lower = Bound::Excluded(last);
-                Progress::More
-            }
+    fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
+        let (count, last) = slice.session.step_over(self.range.bounds(), SLICE_KEYS_COUNTED)?;
+        self.count += count;
+        if let Some(last) = last {
+            self.range.lower = Bound::Excluded(last);
+            return Ok(Progress::More);
         }
+        reply.count(self.count);
+        Ok(Progress::Done)
     }
-}
-
-/// How many of the first `keys_max` keys of a range there are, and the last of them if there may be more.
-fn step_over(session: &Session, range: &Range, keys_max: usize) -> (usize, Option<Vec<u8>>) {
-    let (mut count, mut last) = (0, None);
-    session.scan(range.bounds(), Direction::Forward, |key, _| {
-        count += 1;
-        if count == keys_max {
-            last = Some(key.to_vec());
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    });
-    (count, last)
 }
 
 /// `SK.DELRANGE`, `FLUSHALL`
@@ -239,14 +222,11 @@ impl RemoveTask {
     }
 
     fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
-        let (_, last) = step_over(slice.session, &self.range, SLICE_KEYS);
-        let (lower, end) = self.range.bounds();
-        let upper = last.as_deref().map_or(end, Bound::Included);
-        let (removed, ticket) = slice.session.remove_range((lower, upper))?;
-        slice.ticket = slice.ticket.max(ticket);
-        self.count += removed;
-        if let Some(last) = last {
-            self.range.lower = Bound::Excluded(last);
+        let removed = slice.session.remove_some(self.range.bounds())?;
+        slice.ticket = slice.ticket.max(removed.ticket);
+        self.count += removed.count;
+        if let Some(rest) = removed.rest {
+            self.range.lower = rest;
             return Ok(Progress::More);
         }
         if self.counts {

@@ -247,7 +247,7 @@ impl Worker {
         let mut total = 0;
         self.step_tasks();
         loop {
-            let mut done = self.reads.run(&mut self.slots, &self.active, &self.session, output_max);
+            let mut done = self.reads.run(&mut self.slots, &self.active, &mut self.session, output_max);
             let (count, ticket) =
                 self.writes.run(&mut self.slots, &self.active, &mut self.session, &self.shared);
             self.hold_until(ticket);

@@ -11,9 +11,9 @@
 //! what comes early is kept aside until its turn. The batch stops for a connection whose output is full: those
 //! lookups are done again when the client has taken its replies.
 
-use crate::commands::{Handler, ReadHandler, Resolved};
-use crate::engine::{RowRef, Session};
-use crate::resp::Reply;
+use crate::commands::{Fault, Handler, ReadHandler, Resolved};
+use crate::engine::{Error, RowRef, Session};
+use crate::resp::{Args, Reply};
 
 use super::connection::Connection;
 use super::output::Output;
@@ -67,7 +67,7 @@ impl Reads {
         &mut self,
         slots: &mut Slots,
         active: &[usize],
-        session: &Session,
+        session: &mut Session,
         output_max: usize,
     ) -> usize {
         self.run_by(slots, active, output_max, |keys, answers| match keys {
@@ -135,6 +135,15 @@ impl Reads {
     }
 }
 
+/// Answers from a key's row, or says why it could not be read.
+#[inline]
+fn answer(read: ReadHandler, row: Result<Option<RowRef<'_>>, Error>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    match row {
+        Ok(row) => read(row, args, reply),
+        Err(error) => Fault::from(error).write(reply),
+    }
+}
+
 struct Answers<'b> {
     plan: &'b [Planned],
     connections: &'b [Option<Box<Connection>>],
@@ -148,7 +157,7 @@ struct Answers<'b> {
 
 impl Answers<'_> {
     #[inline]
-    fn found(&mut self, i: usize, row: Option<RowRef<'_>>) {
+    fn found(&mut self, i: usize, row: Result<Option<RowRef<'_>>, Error>) {
         if self.states[i] != State::Waits {
             return;
         }
@@ -162,11 +171,11 @@ impl Answers<'_> {
                 return;
             }
             let start = self.aside.len();
-            read(row, &args, &mut Reply::new(self.aside, protocol));
+            answer(read, row, &args, &mut Reply::new(self.aside, protocol));
             self.states[i] = State::Aside(start as u32, (self.aside.len() - start) as u32);
             return;
         }
-        read(row, &args, &mut Reply::new(&mut self.outputs[slot as usize].buffer, protocol));
+        answer(read, row, &args, &mut Reply::new(&mut self.outputs[slot as usize].buffer, protocol));
         self.advance(slot);
         self.catch_up();
     }

@@ -6,13 +6,14 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use skein_server::{Server, ServerHandle, ServerOptions, StopReport};
-use skein_store::{Durability, IndexKind, Store, StoreOptions};
+use skein_disk::{DiskOptions, DiskStore, Shape};
+use skein_server::{DiskEngine, Engine, Server, ServerHandle, ServerOptions, StopReport};
+use skein_store::{Durability, IndexKind, Limits, Store, StoreOptions};
 
 pub struct Running {
     pub server: Option<Server>,
     pub handle: ServerHandle,
-    pub store: Store,
+    pub store: Engine,
     pub address: std::net::SocketAddr,
     _folder: tempfile::TempDir,
 }
@@ -20,6 +21,18 @@ pub struct Running {
 /// The index that the environment variable `SKEIN_TEST_INDEX` names, or the default: all tests can run over each.
 pub fn index() -> IndexKind {
     std::env::var("SKEIN_TEST_INDEX").map_or(IndexKind::default(), |name| name.parse().expect("an index"))
+}
+
+/// The trie that the environment variable `SKEIN_TEST_ENGINE` names (`disk-linked`, `disk-classical`, `disk-hash`), if it does: then servers that do not ask for an
+/// index are over the disk engine.
+pub fn trie() -> Option<Shape> {
+    let name = std::env::var("SKEIN_TEST_ENGINE").ok()?;
+    Some(match name.as_str() {
+        "disk-linked" => Shape::Linked,
+        "disk-classical" => Shape::Classical { n: 16 },
+        "disk-hash" => Shape::Hash { n: 16 },
+        other => panic!("an engine called {other}"),
+    })
 }
 
 pub fn options() -> ServerOptions {
@@ -31,12 +44,27 @@ pub fn start() -> Running {
 }
 
 pub fn start_with(options: ServerOptions, durability: Durability) -> Running {
-    start_on(options, StoreOptions { durability, logs: 2, index: index(), ..StoreOptions::default() })
+    match trie() {
+        None => {
+            start_on(options, StoreOptions { durability, logs: 2, index: index(), ..StoreOptions::default() })
+        }
+        Some(shape) => start_on_disk(options, DiskOptions { durability, shape, ..DiskOptions::default() }),
+    }
 }
 
 pub fn start_on(options: ServerOptions, store_options: StoreOptions) -> Running {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(folder.path(), store_options).expect("a store");
+    run(options, store.into(), folder)
+}
+
+pub fn start_on_disk(options: ServerOptions, disk_options: DiskOptions) -> Running {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = DiskStore::open(folder.path(), disk_options).expect("a store");
+    run(options, DiskEngine::new(store, Limits::default()).into(), folder)
+}
+
+fn run(options: ServerOptions, store: Engine, folder: tempfile::TempDir) -> Running {
     let server = Server::start(store.clone(), options).expect("a server");
     Running {
         handle: server.handle(),
@@ -48,6 +76,14 @@ pub fn start_on(options: ServerOptions, store_options: StoreOptions) -> Running 
 }
 
 impl Running {
+    /// The store of a server that is not over the disk engine.
+    pub fn memory(&self) -> &Store {
+        match &self.store {
+            Engine::Memory(store) => store,
+            Engine::Disk(_) => panic!("the server is over the disk engine"),
+        }
+    }
+
     pub fn connect(&self) -> Client {
         Client::new(TcpStream::connect(self.address).expect("a connection"))
     }

@@ -24,7 +24,7 @@ pub(crate) fn write_held(row: RowRef<'_>, reply: &mut Reply<'_>) {
 
 /// `SK.MEMORY`
 pub(super) fn memory(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
-    let stats = context.session.store().stats();
+    let stats = context.session.engine().stats();
     let live = stats.index_bytes + stats.row_bytes;
     let parts = [
         ("keys", stats.keys),

@@ -13,18 +13,18 @@ fn one(
     bounds: (Bound<&[u8]>, Bound<&[u8]>),
     direction: Direction,
     reply: &mut Reply<'_>,
-) -> Next {
+) -> Result<Next, Fault> {
     let start = reply.position();
-    context.session.scan(bounds, direction, |key, row| {
+    context.session.scan(bounds, direction, 1, |key, row| {
         reply.array(2);
         reply.bulk(key);
         write_held(row, reply);
         ControlFlow::Break(())
-    });
+    })?;
     if reply.position() == start {
         reply.null_array();
     }
-    Next::Done
+    Ok(Next::Done)
 }
 
 pub(in crate::commands) fn first(
@@ -32,7 +32,7 @@ pub(in crate::commands) fn first(
     _: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
-    Ok(one(context, (Bound::Unbounded, Bound::Unbounded), Direction::Forward, reply))
+    one(context, (Bound::Unbounded, Bound::Unbounded), Direction::Forward, reply)
 }
 
 pub(in crate::commands) fn last(
@@ -40,7 +40,7 @@ pub(in crate::commands) fn last(
     _: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
-    Ok(one(context, (Bound::Unbounded, Bound::Unbounded), Direction::Backward, reply))
+    one(context, (Bound::Unbounded, Bound::Unbounded), Direction::Backward, reply)
 }
 
 pub(in crate::commands) fn next(
@@ -48,7 +48,7 @@ pub(in crate::commands) fn next(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
-    Ok(one(context, (Bound::Excluded(args.get(1)), Bound::Unbounded), Direction::Forward, reply))
+    one(context, (Bound::Excluded(args.get(1)), Bound::Unbounded), Direction::Forward, reply)
 }
 
 pub(in crate::commands) fn prev(
@@ -56,5 +56,5 @@ pub(in crate::commands) fn prev(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
-    Ok(one(context, (Bound::Unbounded, Bound::Excluded(args.get(1))), Direction::Backward, reply))
+    one(context, (Bound::Unbounded, Bound::Excluded(args.get(1))), Direction::Backward, reply)
 }

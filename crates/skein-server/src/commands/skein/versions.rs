@@ -3,7 +3,7 @@
 use super::write_held;
 use crate::commands::Fault;
 use crate::commands::fault::NOT_AN_INTEGER;
-use crate::engine::{RowRef, Writer};
+use crate::engine::{RowRef, RowWriter as _, Writer};
 use crate::resp::number::parse_u64;
 use crate::resp::{Args, Reply};
 
@@ -24,7 +24,7 @@ pub(in crate::commands) fn getv(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &m
 }
 
 pub(in crate::commands) fn cas(
-    writer: &mut Writer<'_>,
+    writer: &mut Writer<'_, '_>,
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Fault> {

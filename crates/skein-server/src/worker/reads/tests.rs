@@ -69,7 +69,7 @@ proptest! {
         while answered < total {
             answered += reads.run_by(&mut slots, &active, output_max, |keys, answers| {
                 for i in order(keys.len(), seed.wrapping_add(round)) {
-                    answers.found(i, None);
+                    answers.found(i, Ok(None));
                 }
             });
             round += 1;

@@ -4,12 +4,17 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use skein_disk::DiskOptions;
 use skein_server::{ServerOptions, StartError};
-use skein_store::{IndexKind, Limits, StoreOptions};
+use skein_store::{Limits, StoreOptions};
 
 use crate::exit::Failure;
 use crate::target::{self, DEFAULT_ADDRESS, DurabilityArg};
 use crate::units::{parse_duration, parse_size};
+
+mod engine;
+
+use engine::{EngineArg, EngineArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,6 +22,7 @@ Examples:
   skein serve --data /srv/geese --durability sync         nothing acknowledged is ever lost
   skein serve --listen 0.0.0.0:6380 --password-file pw    for other machines; they need the password
   skein serve --log-dir /disk1/log --log-dir /disk2/log   logs on two devices
+  skein serve --engine disk --cache 4g                    more data than memory: 4 GiB of it are cached
 
 Durability:
   none      nothing is logged; a clean stop, SAVE and BGSAVE write everything
@@ -43,9 +49,6 @@ pub struct Args {
     /// What an acknowledged write promises.
     #[arg(long, value_enum, default_value = "buffered")]
     pub durability: DurabilityArg,
-    /// The index that holds the rows: masstree, wormhole, cuckoo-trie, mlp (keys of up to 8 bytes) or skip-list.
-    #[arg(long, value_name = "NAME", default_value = "masstree")]
-    pub index: IndexKind,
     /// A file with the password that clients must give.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
@@ -58,9 +61,18 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub give_up_log_dir: Vec<PathBuf>,
     #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
     storage: StorageArgs,
     #[command(flatten)]
     limits: LimitArgs,
+}
+
+/// How an engine is opened.
+#[derive(Debug)]
+pub enum EngineOptions {
+    Memory(Box<StoreOptions>),
+    Disk(DiskOptions, Limits),
 }
 
 /// Logs and checkpoints.
@@ -70,12 +82,12 @@ struct StorageArgs {
     /// Size of a log segment.
     #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = parse_size)]
     log_segment_size: u64,
-    /// Write a checkpoint when the logs have grown by so much; 0 for never.
-    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
-    checkpoint_log_size: u64,
-    /// Write a checkpoint so long after the last one, if anything was written; 0 for never.
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
-    checkpoint_interval: Duration,
+    /// Write a checkpoint when the logs have grown by so much; 0 for never [default: 1g, and 64m with --engine disk].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    checkpoint_log_size: Option<u64>,
+    /// Write a checkpoint so long after the last one, if anything was written; 0 for never [default: 1h].
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    checkpoint_interval: Option<Duration>,
     /// Threads that write a checkpoint while requests run [default: one per two cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     checkpoint_threads: Option<u16>,
@@ -94,9 +106,9 @@ struct LimitArgs {
     /// Memory past which writes that add are refused [default: none].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
-    /// Snapshots at a time, with --index skip-list; at most 255.
-    #[arg(long, value_name = "N", default_value = "64")]
-    max_snapshots: usize,
+    /// Snapshots at a time, with --index skip-list; at most 255 [default: 64].
+    #[arg(long, value_name = "N")]
+    max_snapshots: Option<usize>,
     /// Connections at a time.
     #[arg(long, value_name = "N", default_value = "10000")]
     max_clients: usize,
@@ -129,32 +141,73 @@ struct LimitArgs {
 
 impl Args {
     /// How the store is to be opened and the server to run. What cannot work is refused here, before anything is made.
-    pub fn options(&self) -> Result<(StoreOptions, ServerOptions), Failure> {
-        let (store, server) = (self.store_options(), self.server_options()?);
+    pub fn options(&self) -> Result<(EngineOptions, ServerOptions), Failure> {
+        let (engine, server) = (self.engine_options()?, self.server_options()?);
         server.check().map_err(|error| start_failure(&error))?;
-        store.check().map_err(|error| target::store_failure(&error))?;
-        Ok((store, server))
+        match &engine {
+            EngineOptions::Memory(options) => options.check().map_err(|error| target::store_failure(&error)),
+            EngineOptions::Disk(options, _) => options.check().map_err(|error| target::disk_failure(&error)),
+        }?;
+        Ok((engine, server))
+    }
+
+    fn engine_options(&self) -> Result<EngineOptions, Failure> {
+        self.engine.refuse_others(&self.memory_only())?;
+        Ok(match self.engine.engine {
+            EngineArg::Memory => EngineOptions::Memory(Box::new(self.store_options())),
+            EngineArg::Disk => EngineOptions::Disk(self.disk_options()?, self.store_limits()),
+        })
+    }
+
+    /// Options that were given and say something about the engine in memory alone.
+    fn memory_only(&self) -> Vec<&'static str> {
+        let (storage, limits) = (&self.storage, &self.limits);
+        let given = [
+            ("--log-dir", !self.log_dir.is_empty()),
+            ("--give-up-log-dir", !self.give_up_log_dir.is_empty()),
+            ("--checkpoint-interval", storage.checkpoint_interval.is_some()),
+            ("--checkpoint-threads", storage.checkpoint_threads.is_some()),
+            ("--max-memory", limits.max_memory.is_some()),
+            ("--max-snapshots", limits.max_snapshots.is_some()),
+        ];
+        given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
+    }
+
+    fn disk_options(&self) -> Result<DiskOptions, Failure> {
+        let defaults = DiskOptions::default();
+        Ok(DiskOptions {
+            durability: self.durability.into(),
+            checkpoint_bytes: self.storage.checkpoint_log_size.unwrap_or(defaults.checkpoint_bytes),
+            segment_bytes: self.storage.log_segment_size,
+            ..self.engine.disk_options()?
+        })
+    }
+
+    fn store_limits(&self) -> Limits {
+        let (limits, defaults) = (&self.limits, Limits::default());
+        Limits {
+            key_bytes: limits.max_key.map_or(defaults.key_bytes, saturate),
+            value_bytes: limits.max_value.map_or(defaults.value_bytes, saturate),
+            memory_bytes: limits.max_memory.map(saturate),
+            snapshots: limits.max_snapshots.unwrap_or(defaults.snapshots),
+        }
     }
 
     fn store_options(&self) -> StoreOptions {
         let defaults = StoreOptions::default();
         let storage = &self.storage;
+        let (log_size, interval) = (storage.checkpoint_log_size, storage.checkpoint_interval);
         StoreOptions {
             durability: self.durability.into(),
-            index: self.index,
+            index: self.engine.index(),
             logs: self.server_workers(),
             log_folders: self.log_dir.clone(),
             give_up_log_folders: self.give_up_log_dir.clone(),
             segment_bytes: storage.log_segment_size,
-            checkpoint_log_bytes: Some(storage.checkpoint_log_size).filter(|&size| size > 0),
-            checkpoint_interval: Some(storage.checkpoint_interval).filter(|time| !time.is_zero()),
+            checkpoint_log_bytes: log_size.or(defaults.checkpoint_log_bytes).filter(|&size| size > 0),
+            checkpoint_interval: interval.or(defaults.checkpoint_interval).filter(|time| !time.is_zero()),
             checkpoint_threads: storage.checkpoint_threads.map_or(defaults.checkpoint_threads, usize::from),
-            limits: Limits {
-                key_bytes: self.limits.max_key.map_or(defaults.limits.key_bytes, saturate),
-                value_bytes: self.limits.max_value.map_or(defaults.limits.value_bytes, saturate),
-                memory_bytes: self.limits.max_memory.map(saturate),
-                snapshots: self.limits.max_snapshots,
-            },
+            limits: self.store_limits(),
             ..defaults
         }
     }

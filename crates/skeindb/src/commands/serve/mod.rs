@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use skein_server::{Server, ServerHandle, StopReport};
-use skein_store::{CloseReport, RecoveryReport, Store};
+use skein_server::{DiskEngine, Engine, Server, ServerHandle, StopReport};
+use skein_store::RecoveryReport;
 
 use crate::console;
 use crate::exit::{Exit, Failure};
@@ -16,30 +16,59 @@ use crate::{target, threads};
 mod args;
 
 pub use args::Args;
+use args::EngineOptions;
 
 /// Runs `skein serve`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
-    let (store_options, options) = args.options()?;
+    let (engine_options, options) = args.options()?;
+    let workers = options.workers;
     // A signal that comes while the store is being opened ends the process; from then on it stops the server.
-    let store = target::open(&args.data, store_options)?;
+    let engine = open(args, engine_options)?;
     let signals = Signals::new([SIGTERM, SIGINT]);
     let signals = signals.map_err(|error| Failure::during("cannot listen for signals", &error))?;
-    let server = Server::start(store.clone(), options).map_err(|error| args::start_failure(&error))?;
+    let server = Server::start(engine.clone(), options).map_err(|error| args::start_failure(&error))?;
     let watched = stop_on_signals(signals, server.handle());
     match &watched {
-        Ok(()) => greet(args, &store, server.local_addr()),
+        Ok(()) => greet(args, &engine, workers, server.local_addr()),
         // A server that no signal stops properly is not to begin.
         Err(_) => server.handle().shutdown(),
     }
     let report = server.wait();
-    let closed = store.close().map_err(|error| target::store_failure(&error));
-    farewell(&report, closed.as_ref().ok());
+    let closed = close(&engine);
+    farewell(&report, closed.as_deref().ok());
     watched?;
     closed?;
     match report.failed_threads.first() {
         None => Ok(Exit::Ok),
         Some(thread) => {
             Err(Failure::new(format!("a thread of the server failed: {thread}; please report this")))
+        }
+    }
+}
+
+/// Opens what is to be served.
+fn open(args: &Args, options: EngineOptions) -> Result<Engine, Failure> {
+    Ok(match options {
+        EngineOptions::Memory(options) => target::open(&args.data, *options)?.into(),
+        EngineOptions::Disk(options, limits) => {
+            DiskEngine::new(target::open_disk(&args.data, options)?, limits).into()
+        }
+    })
+}
+
+/// Makes everything durable; says what that was.
+fn close(engine: &Engine) -> Result<String, Failure> {
+    match engine {
+        Engine::Memory(store) => {
+            let closed = store.close().map_err(|error| target::store_failure(&error))?;
+            Ok(match &closed.checkpoint {
+                Some(checkpoint) => format!("checkpoint of {} rows written", grouped(checkpoint.rows)),
+                None => "everything is on disk".to_owned(),
+            })
+        }
+        Engine::Disk(disk) => {
+            disk.store().close().map_err(|error| target::disk_failure(&error))?;
+            Ok("everything is on disk".to_owned())
         }
     }
 }
@@ -68,22 +97,30 @@ fn stop_on_signals(mut signals: Signals, server: ServerHandle) -> Result<(), Fai
 }
 
 /// Says where it listens, where the data lies, and how to connect.
-fn greet(args: &Args, store: &Store, address: SocketAddr) {
+fn greet(args: &Args, engine: &Engine, workers: usize, address: SocketAddr) {
     let data = std::path::absolute(&args.data).unwrap_or_else(|_| args.data.clone());
+    let (what, found) = match engine {
+        Engine::Memory(store) => (format!("index {}", store.options().index), recovered(store.recovery())),
+        Engine::Disk(disk) => (format!("disk engine, {}", disk.store().shape()), replayed(disk)),
+    };
     say(&format!(
-        "SkeinDB {}: index {}, {}, durability {}\n\
-         data in {}: {}\n\
+        "SkeinDB {}: {what}, {}, durability {}\n\
+         data in {}: {found}\n\
          listening on {address}\n\
          connect with: redis-cli{}{}\n",
         env!("CARGO_PKG_VERSION"),
-        args.index,
-        counted(store.options().logs as u64, "worker"),
+        counted(workers as u64, "worker"),
         args.durability,
         data.display(),
-        recovered(store.recovery()),
         connect_options(address),
         if args.password_file.is_some() { " --askpass" } else { "" },
     ));
+}
+
+/// What opening the disk engine found.
+fn replayed(disk: &DiskEngine) -> String {
+    let stats = disk.store().stats();
+    format!("{} ({} from the log)", counted(stats.keys, "key"), counted(stats.replayed, "write"))
 }
 
 fn recovered(report: &RecoveryReport) -> String {
@@ -109,7 +146,7 @@ fn connect_options(address: SocketAddr) -> String {
 }
 
 /// Says what stopping did.
-fn farewell(report: &StopReport, closed: Option<&CloseReport>) {
+fn farewell(report: &StopReport, closed: Option<&str>) {
     let mut parts =
         vec![format!("stopped after {} in {}", counted(report.requests, "request"), time(report.ran))];
     if report.closed > 0 {
@@ -118,12 +155,7 @@ fn farewell(report: &StopReport, closed: Option<&CloseReport>) {
     if report.cut_short > 0 {
         parts.push(format!("{} of them did not take all replies", grouped(report.cut_short as u64)));
     }
-    if let Some(closed) = closed {
-        parts.push(match &closed.checkpoint {
-            Some(checkpoint) => format!("checkpoint of {} rows written", grouped(checkpoint.rows)),
-            None => "everything is on disk".to_owned(),
-        });
-    }
+    parts.extend(closed.map(str::to_owned));
     say(&(parts.join("; ") + "\n"));
 }
 

@@ -2,6 +2,8 @@
 //! for `tests/e2e/options.rs`.)
 
 use clap::Parser;
+use skein_disk::{Policy, Reading, Shape};
+use skein_store::{Durability, IndexKind};
 
 use super::*;
 
@@ -11,12 +13,71 @@ struct Line {
     args: Args,
 }
 
-fn options(line: &str) -> (StoreOptions, ServerOptions) {
+fn options(line: &str) -> (EngineOptions, ServerOptions) {
     let line = Line::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
     line.unwrap_or_else(|error| panic!("{error}"))
         .args
         .options()
         .unwrap_or_else(|failure| panic!("{failure:?}"))
+}
+
+fn memory(line: &str) -> StoreOptions {
+    match options(line).0 {
+        EngineOptions::Memory(options) => *options,
+        other @ EngineOptions::Disk(..) => panic!("{other:?}"),
+    }
+}
+
+fn refusal(line: &str) -> String {
+    let line = Line::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
+    let failure = line.unwrap_or_else(|error| panic!("{error}")).args.options().expect_err("a refusal");
+    assert_eq!(failure.exit as i32, 2);
+    failure.message
+}
+
+#[test]
+fn every_option_of_the_disk_engine_reaches_its_field() {
+    let (engine, _) = options(
+        "--engine disk --trie hash --trie-size 64 --cache-pages 100 --reading mmap --policy lru --durability sync \
+         --checkpoint-log-size 3m --log-segment-size 2m --max-key 50 --max-value 60",
+    );
+    let EngineOptions::Disk(disk, limits) = engine else { panic!("{engine:?}") };
+    let expected = DiskOptions {
+        shape: Shape::Hash { n: 64 },
+        cache_pages: 100,
+        policy: Policy::Lru,
+        reading: Reading::Mapping,
+        durability: Durability::Sync,
+        checkpoint_bytes: 3 << 20,
+        segment_bytes: 2 << 20,
+    };
+    assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
+    assert_eq!((limits.key_bytes, limits.value_bytes), (50, 60));
+    let (engine, _) = options("--engine disk");
+    let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
+    assert_eq!(format!("{disk:?}"), format!("{:?}", DiskOptions::default()));
+    let (engine, _) = options("--engine disk --trie classical --cache 1m");
+    let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
+    assert_eq!((disk.shape, disk.cache_pages), (Shape::Classical { n: 16 }, 256));
+}
+
+#[test]
+fn options_that_make_no_sense_together_are_refused() {
+    for (line, about) in [
+        ("--trie linked", "--trie is of --engine disk"),
+        ("--policy lru", "--policy is of --engine disk"),
+        ("--engine disk --index masstree", "--index is of --engine memory"),
+        ("--engine disk --max-memory 1g", "--max-memory is of --engine memory"),
+        ("--engine disk --log-dir a", "--log-dir is of --engine memory"),
+        ("--engine disk --checkpoint-interval 1h", "--checkpoint-interval is of --engine memory"),
+        ("--engine disk --trie-size 16", "--trie-size is of --trie classical and --trie hash"),
+        ("--engine disk --trie hash --trie-size 17", "--trie-size 17: a node has 4, 8"),
+        ("--engine disk --cache-pages 3", "--cache-pages 3: a cache has 16 pages at least"),
+        ("--engine disk --log-segment-size 1", "--log-segment-size"),
+    ] {
+        let message = refusal(line);
+        assert!(message.contains(about), "{line}: {message}");
+    }
 }
 
 #[test]
@@ -44,7 +105,7 @@ fn every_server_option_reaches_its_field() {
 
 #[test]
 fn every_store_option_reaches_its_field() {
-    let (store, _) = options(
+    let store = memory(
         "--workers 3 --durability sync --index masstree --log-dir a --log-dir b --give-up-log-dir c \
          --log-segment-size 1m \
          --checkpoint-log-size 2m --checkpoint-interval 3s --checkpoint-threads 4 --max-key 50 --max-value 60 \
@@ -52,7 +113,7 @@ fn every_store_option_reaches_its_field() {
     );
     let defaults = StoreOptions::default();
     let expected = StoreOptions {
-        durability: skein_store::Durability::Sync,
+        durability: Durability::Sync,
         index: IndexKind::Masstree,
         logs: 3,
         log_folders: vec!["a".into(), "b".into()],
@@ -71,7 +132,7 @@ fn every_store_option_reaches_its_field() {
 /// What `--help` calls the default is the libraries' default.
 #[test]
 fn defaults_are_those_of_the_libraries() {
-    let (store, server) = options("");
+    let (store, (_, server)) = (memory(""), options(""));
     assert_eq!(format!("{server:?}"), format!("{:?}", ServerOptions::default()));
     let expected = StoreOptions { storage: store.storage.clone(), ..StoreOptions::default() };
     assert_eq!(format!("{store:?}"), format!("{expected:?}"));
@@ -79,7 +140,8 @@ fn defaults_are_those_of_the_libraries() {
 
 #[test]
 fn never_and_limits_that_hang_together() {
-    let (store, server) = options("--checkpoint-log-size 0 --checkpoint-interval 0 --max-request 1m");
+    let line = "--checkpoint-log-size 0 --checkpoint-interval 0 --max-request 1m";
+    let (store, (_, server)) = (memory(line), options(line));
     assert_eq!((store.checkpoint_log_bytes, store.checkpoint_interval), (None, None));
     assert_eq!(server.arg_bytes_max, 1 << 20, "no argument is longer than its request");
 }

@@ -1,0 +1,189 @@
+//! The disk engine as a server sees it: rows as the values of a `DiskStore`.
+//!
+//! A row is read into a buffer that a session uses again and again, and looks there as rows in memory do (`skein_store::RowBuffer`): so commands know one kind of
+//! rows. "Rows" in `docs/format.md` has the bytes.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use skein_disk::{DiskStore, PAGE, Portion};
+use skein_store::{Limits, RowBuffer, RowRef, Rows, StoreStats, encode_value};
+
+use super::{Bounds, Direction, Error, Result, RowError};
+
+/// Keys of one walk of a scan, and bytes after which it ends.
+const SCAN_KEYS: usize = 256;
+const SCAN_BYTES: usize = 256 << 10;
+
+/// A disk store that a server serves. Cloning is cheap and gives the same.
+#[derive(Debug, Clone)]
+pub struct DiskEngine {
+    store: Arc<DiskStore>,
+    limits: Limits,
+    /// Where rows are made that commands change.
+    rows: Rows,
+}
+
+impl DiskEngine {
+    /// A store with limits on keys and values (there are no snapshots, and memory is bounded by the store's cache).
+    pub fn new(store: DiskStore, limits: Limits) -> Self {
+        Self { store: Arc::new(store), limits, rows: Rows::new() }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &DiskStore {
+        &self.store
+    }
+
+    pub(super) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    pub(super) fn len(&self) -> usize {
+        usize::try_from(self.store.len()).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn check_key(key: &[u8]) -> skein_store::Result<()> {
+        within(key, skein_store::KEY_BYTES_MAX)
+    }
+
+    pub(super) fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
+        within(key, self.limits.key_bytes)?;
+        let limit = self.limits.value_bytes;
+        if bytes > limit { Err(RowError::ValueTooLong { len: bytes, limit }) } else { Ok(()) }
+    }
+
+    /// The store's numbers, by the names of the engine in memory.
+    pub(super) fn row_stats(&self) -> StoreStats {
+        let stats = self.store.stats();
+        let mut numbers = StoreStats::default();
+        numbers.keys = self.len();
+        numbers.index_bytes = stats.buffer.resident * PAGE;
+        numbers.row_bytes = self.rows.memory();
+        numbers.reserved_bytes = self.store.options().cache_pages.saturating_mul(PAGE);
+        numbers.epoch = stats.log.epoch;
+        numbers.durable_epoch = stats.log.durable_epoch;
+        numbers.log_bytes = stats.logged;
+        numbers.log_segments = stats.log.segments;
+        numbers.commits = stats.log.commits;
+        numbers.checkpoints = stats.checkpoints;
+        numbers.checkpoint_running = stats.checkpoint_running;
+        numbers.last_checkpoint_unix_s = stats.last_checkpoint_unix_s;
+        numbers.writes_stopped = stats.log.poisoned;
+        numbers
+    }
+}
+
+fn within(key: &[u8], limit: usize) -> skein_store::Result<()> {
+    if key.len() > limit { Err(RowError::KeyTooLong { len: key.len(), limit }) } else { Ok(()) }
+}
+
+/// What a session reads with: memory that is used again and again.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    value: Vec<u8>,
+    row: RowBuffer,
+}
+
+impl Reader {
+    /// The row of a key, which `read` reads.
+    pub(super) fn row<'r>(
+        &'r mut self,
+        key: &[u8],
+        read: impl FnOnce(&mut Vec<u8>) -> skein_disk::Result<Option<u64>>,
+    ) -> Result<Option<RowRef<'r>>> {
+        match read(&mut self.value)? {
+            Some(version) => row_of(&mut self.row, key, version, &self.value).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The bytes of a row with one value.
+    pub(super) fn of_value(&mut self, value: &[u8]) -> &[u8] {
+        self.value.clear();
+        encode_value(value, &mut self.value);
+        &self.value
+    }
+
+    /// The bytes of a row.
+    pub(super) fn of_row(&mut self, row: RowRef<'_>) -> &[u8] {
+        self.value.clear();
+        row.encode(&mut self.value);
+        &self.value
+    }
+
+    /// The rows of several keys, as of one moment.
+    pub(super) fn rows(
+        &mut self,
+        store: &DiskStore,
+        keys: &[&[u8]],
+        bytes_most: usize,
+        mut found: impl FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        let read = store.get_many(keys, bytes_most)?;
+        for (at, key) in keys.iter().enumerate() {
+            match read.get(at) {
+                Some((version, value)) => found(at, Some(row_of(&mut self.row, key, version, value)?)),
+                None => found(at, None),
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows `each` the rows within bounds, in order, until it breaks. It wants so many keys at most.
+    pub(super) fn scan(
+        &mut self,
+        store: &DiskStore,
+        (lower, upper): Bounds<'_>,
+        direction: Direction,
+        most: usize,
+        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (mut lower, mut upper) = (lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec));
+        loop {
+            let portion = Portion {
+                lower: lower.as_ref().map(Vec::as_slice),
+                upper: upper.as_ref().map(Vec::as_slice),
+                direction: way(direction),
+                keys: most.min(SCAN_KEYS),
+                bytes: SCAN_BYTES,
+                values: true,
+            };
+            let found = store.range(&portion)?;
+            for entry in &found.entries {
+                let row = row_of(&mut self.row, &entry.key, entry.version, &entry.value)?;
+                if each(&entry.key, row).is_break() {
+                    return Ok(());
+                }
+            }
+            let Some(last) = found.entries.into_iter().next_back().filter(|_| found.more) else {
+                return Ok(());
+            };
+            let near = if direction == Direction::Forward { &mut lower } else { &mut upper };
+            *near = std::ops::Bound::Excluded(last.key);
+        }
+    }
+}
+
+/// The first keys within bounds, so many at most, without what they hold: how many there are, and the last one if there are more.
+pub(super) fn step_over(
+    store: &DiskStore,
+    (lower, upper): Bounds<'_>,
+    most: usize,
+) -> Result<(usize, Option<Vec<u8>>)> {
+    let (direction, bytes) = (skein_disk::Direction::Forward, usize::MAX);
+    let found = store.range(&Portion { lower, upper, direction, keys: most, bytes, values: false })?;
+    let (count, more) = (found.entries.len(), found.more);
+    Ok((count, found.entries.into_iter().next_back().filter(|_| more).map(|entry| entry.key)))
+}
+
+fn way(direction: Direction) -> skein_disk::Direction {
+    match direction {
+        Direction::Forward => skein_disk::Direction::Forward,
+        Direction::Backward => skein_disk::Direction::Backward,
+    }
+}
+
+fn row_of<'r>(buffer: &'r mut RowBuffer, key: &[u8], version: u64, value: &[u8]) -> Result<RowRef<'r>> {
+    buffer.read(version, value).ok_or_else(|| Error::not_a_row(key))
+}

@@ -1,0 +1,38 @@
+//! Why an engine did not do something.
+
+use skein_disk::DiskError;
+
+/// Why an engine did not do something. Nothing of it was done then, unless the variant says otherwise.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// Of rows, or of the engine in memory.
+    #[error(transparent)]
+    Rows(#[from] skein_store::Error),
+    /// Of the disk engine.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A value of the disk engine was not written by a server.
+    #[error(
+        "the value of the key `{key}` is no row of a server: another program wrote it; set the key, or serve a folder of a server's own"
+    )]
+    NotARow {
+        /// The key, or how it begins.
+        key: String,
+    },
+    /// The disk engine has no snapshots.
+    #[error(
+        "the disk engine has no snapshots; leave out SNAPSHOT, or serve with --engine memory --index skip-list (another data folder)"
+    )]
+    NoSnapshots,
+}
+
+/// Bytes of a key that an error shows.
+const SHOWN: usize = 64;
+
+impl EngineError {
+    pub(super) fn not_a_row(key: &[u8]) -> Self {
+        let shown = key[..key.len().min(SHOWN)].escape_ascii().to_string();
+        Self::NotARow { key: if key.len() > SHOWN { shown + "..." } else { shown } }
+    }
+}
