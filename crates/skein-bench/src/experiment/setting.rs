@@ -72,8 +72,18 @@ pub const REQUESTS: Setting = Setting {
     most: 1 << 30,
 };
 
+/// Pages of a cache.
+pub const CACHE_PAGES: Setting = Setting {
+    name: "cache-pages",
+    about: "pages of 4 KiB in the disk engine's cache",
+    experiments: &["bitbase-fig4", "bitbase-fig5", "bitbase-fig6", "bitbase-fig7", "bitbase-fig9"],
+    least: skein_disk::CACHE_LEAST,
+    most: 1 << 28,
+};
+
 /// All of them.
-pub const ALL: [&Setting; 7] = [&VALUE_BYTES, &BATCH, &GETS, &SYNC_PUTS, &CONNECTIONS, &PIPELINE, &REQUESTS];
+pub const ALL: [&Setting; 8] =
+    [&VALUE_BYTES, &BATCH, &GETS, &SYNC_PUTS, &CONNECTIONS, &PIPELINE, &REQUESTS, &CACHE_PAGES];
 
 /// What a user has set, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
