@@ -32,18 +32,28 @@ pub const VALUE_BYTES: Setting = Setting {
 pub const BATCH: Setting = Setting {
     name: "batch",
     about: "rows in a batch of a load",
-    experiments: &["store", "store-levels", "masstree-sec5"],
+    experiments: &["store", "store-levels", "masstree-sec5", "bitbase-rivals"],
     least: 1,
     most: 1 << 20,
 };
 
 /// Random reads.
-pub const GETS: Setting =
-    Setting { name: "gets", about: "random reads", experiments: &["store"], least: 1, most: 1 << 30 };
+pub const GETS: Setting = Setting {
+    name: "gets",
+    about: "random reads, or operations of a loop",
+    experiments: &["store", "bitbase-rivals"],
+    least: 1,
+    most: 1 << 30,
+};
 
 /// Durable puts.
-pub const SYNC_PUTS: Setting =
-    Setting { name: "sync-puts", about: "durable puts", experiments: &["store"], least: 1, most: 1 << 30 };
+pub const SYNC_PUTS: Setting = Setting {
+    name: "sync-puts",
+    about: "durable puts",
+    experiments: &["store", "bitbase-rivals"],
+    least: 1,
+    most: 1 << 30,
+};
 
 /// Connections of the client.
 pub const CONNECTIONS: Setting = Setting {

@@ -18,6 +18,7 @@ mod length;
 mod node_size;
 mod policy;
 mod requests;
+mod rivals;
 mod series;
 mod space;
 #[cfg(test)]

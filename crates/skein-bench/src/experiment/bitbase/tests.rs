@@ -1,6 +1,7 @@
 use super::super::{bench, named};
 use super::*;
 use crate::result::{Cell, Line, Machine, Sink, Verdict, read};
+use crate::rival::store::{self, Part};
 
 /// Runs an experiment at a tiny size; returns its cells and its verdicts.
 fn tiny(name: &str, count: usize) -> (Vec<Cell>, Vec<Verdict>) {
@@ -56,4 +57,20 @@ fn the_file_is_measured_over_both_axes() {
 fn every_way_to_read_has_its_figures_on_every_kind_of_reads() {
     let (cells, judged) = tiny("bitbase-cache", 3_000);
     assert_eq!((of(&cells, "get"), of(&cells, "pages read"), judged.len()), (12, 12, 2));
+}
+
+#[test]
+fn our_tries_stand_beside_the_engines_of_this_build() {
+    let (cells, judged) = tiny("bitbase-rivals", 300);
+    let engines = store::all().into_iter().filter(|entry| entry.part.takes(Part::Pages)).count();
+    let points = 2 * 2 * engines;
+    for measure in ["load", "get", "get, each by itself", "set", "set, 100 at once"] {
+        assert_eq!(of(&cells, measure), points, "{measure}");
+    }
+    assert_eq!((of(&cells, "inc"), judged.len()), (points / 2, 4));
+    let durable = store::all().into_iter().filter(|entry| entry.part.takes(Part::Pages) && entry.durable);
+    assert_eq!(
+        (of(&cells, "on disk"), of(&cells, "set, durable")),
+        (4 * durable.clone().count(), 4 * durable.count())
+    );
 }

@@ -201,13 +201,14 @@ impl Turn<'_> {
     }
 }
 
-fn wrong(contender: &str, measure: &str, wrong: usize) -> Error {
+/// The error for rows that are not as they must be.
+pub fn wrong(contender: &str, measure: &str, wrong: usize) -> Error {
     Error::Wrong { contender: contender.to_owned(), measure: measure.to_owned(), wrong }
 }
 
 /// Thousands of operations per second.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn krows_per_s(operations: usize, since: Instant) -> f64 {
+pub fn krows_per_s(operations: usize, since: Instant) -> f64 {
     operations as f64 / since.elapsed().as_secs_f64() / 1e3
 }
 
