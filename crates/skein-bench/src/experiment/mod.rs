@@ -12,6 +12,7 @@
 
 mod aims;
 mod bench;
+mod bitbase;
 mod cuckoo;
 mod factors;
 mod fig10;

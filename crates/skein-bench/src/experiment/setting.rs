@@ -32,24 +32,34 @@ pub const VALUE_BYTES: Setting = Setting {
 pub const BATCH: Setting = Setting {
     name: "batch",
     about: "rows in a batch of a load",
-    experiments: &["store", "store-levels", "masstree-sec5"],
+    experiments: &["store", "store-levels", "masstree-sec5", "bitbase-rivals"],
     least: 1,
     most: 1 << 20,
 };
 
 /// Random reads.
-pub const GETS: Setting =
-    Setting { name: "gets", about: "random reads", experiments: &["store"], least: 1, most: 1 << 30 };
+pub const GETS: Setting = Setting {
+    name: "gets",
+    about: "random reads, or operations of a loop",
+    experiments: &["store", "bitbase-rivals"],
+    least: 1,
+    most: 1 << 30,
+};
 
 /// Durable puts.
-pub const SYNC_PUTS: Setting =
-    Setting { name: "sync-puts", about: "durable puts", experiments: &["store"], least: 1, most: 1 << 30 };
+pub const SYNC_PUTS: Setting = Setting {
+    name: "sync-puts",
+    about: "durable puts",
+    experiments: &["store", "bitbase-rivals"],
+    least: 1,
+    most: 1 << 30,
+};
 
 /// Connections of the client.
 pub const CONNECTIONS: Setting = Setting {
     name: "connections",
     about: "connections of the client",
-    experiments: &["server", "masstree-fig13", "wormhole-fig12", "cuckoo-fig13"],
+    experiments: &["server", "masstree-fig13", "wormhole-fig12", "cuckoo-fig13", "bitbase-redis"],
     least: 1,
     most: 1000,
 };
@@ -58,7 +68,7 @@ pub const CONNECTIONS: Setting = Setting {
 pub const PIPELINE: Setting = Setting {
     name: "pipeline",
     about: "requests in a pipeline",
-    experiments: &["server", "masstree-fig13", "wormhole-fig12", "cuckoo-fig13"],
+    experiments: &["server", "masstree-fig13", "wormhole-fig12", "cuckoo-fig13", "bitbase-redis"],
     least: 1,
     most: 1000,
 };
@@ -67,13 +77,23 @@ pub const PIPELINE: Setting = Setting {
 pub const REQUESTS: Setting = Setting {
     name: "requests",
     about: "requests of a loop",
-    experiments: &["server", "masstree-fig13", "wormhole-fig12", "cuckoo-fig13"],
+    experiments: &["server", "masstree-fig13", "wormhole-fig12", "cuckoo-fig13", "bitbase-redis"],
     least: 1,
     most: 1 << 30,
 };
 
+/// Pages of a cache.
+pub const CACHE_PAGES: Setting = Setting {
+    name: "cache-pages",
+    about: "pages of 4 KiB in the disk engine's cache",
+    experiments: &["bitbase-fig4", "bitbase-fig5", "bitbase-fig6", "bitbase-fig7", "bitbase-fig9"],
+    least: skein_disk::CACHE_LEAST,
+    most: 1 << 28,
+};
+
 /// All of them.
-pub const ALL: [&Setting; 7] = [&VALUE_BYTES, &BATCH, &GETS, &SYNC_PUTS, &CONNECTIONS, &PIPELINE, &REQUESTS];
+pub const ALL: [&Setting; 8] =
+    [&VALUE_BYTES, &BATCH, &GETS, &SYNC_PUTS, &CONNECTIONS, &PIPELINE, &REQUESTS, &CACHE_PAGES];
 
 /// What a user has set, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! | folder | what | measured by |
 //! | --- | --- | --- |
 //! | `index/` | ordered (and, as the bound, unordered) maps in memory | [`crate::workload`] |
-//! | `store/` | embedded stores, which keep rows on disk | the experiment `store` |
+//! | `store/` | embedded stores, which keep rows on disk | the experiments `store` and `bitbase-rivals` |
 //! | `server/` | servers, started on loopback | the experiments `server`, `masstree-fig13` and `wormhole-fig12` |
 //!
 //! A contender is one file and one line in its folder's `mod.rs`; the file registers itself. Everything of others that would be
@@ -32,6 +32,6 @@ pub fn is_known(name: &str) -> bool {
 /// The contenders that this build could have and has not, with what would bring them in.
 pub fn absent() -> Vec<(&'static str, String)> {
     let mut absent = index::absent();
-    absent.extend(store::absent());
+    absent.extend(store::absent(store::Part::Both));
     absent
 }

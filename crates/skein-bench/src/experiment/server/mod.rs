@@ -6,6 +6,7 @@
 //! | `fig13.rs` | `masstree-fig13` | the systems of Masstree's section 7 on its workloads |
 //! | `fig12.rs` | `wormhole-fig12` | lookups in large batches: our indexes, each under a server of its own |
 //! | `sorted.rs` | `cuckoo-fig13` | keys in their order: our indexes, each under a server of its own, and Redis' sorted set |
+//! | `redis_benchmark.rs` | `bitbase-redis` | ours over the disk engine and Redis, asked by Redis' own client |
 //! | `table.rs` | | keys, and the values that they have now |
 //! | `target.rs` | | a server that runs, with its client and its table |
 //!
@@ -14,6 +15,7 @@
 
 mod fig12;
 mod fig13;
+mod redis_benchmark;
 mod sorted;
 mod table;
 mod target;

@@ -21,7 +21,7 @@ pub const MANY_CONNECTIONS: usize = 50;
 
 /// The core of the servers, and that of the client.
 const SERVER_CORE: usize = 0;
-const CLIENT_CORE: usize = 1;
+pub const CLIENT_CORE: usize = 1;
 
 /// Requests in a pipeline while loading.
 const LOAD_PIPELINE: usize = 64;
@@ -134,10 +134,6 @@ fn start_one<'a>(
     entry: &Entry,
     table: &Table<'a>,
 ) -> Result<Option<Target<'a>>> {
-    let Some(program) = (entry.program)() else {
-        bench.findings.absent(entry.name, entry.missing.to_owned());
-        return Ok(None);
-    };
     if let Some(which) = table.keys.iter().find_map(|key| (entry.takes_key)(key).err()) {
         bench.findings.note(format!("left out of {}: {} (it takes {which})", wanted.keys, entry.name));
         return Ok(None);
@@ -151,10 +147,23 @@ fn start_one<'a>(
         keys: table.keys.len() as u64,
         index: entry.index,
     };
-    let process = pinned(SERVER_CORE, || Process::start(entry, &program, &start))??;
-    bench.findings.contender(entry.name, &about(entry, &program, &start));
+    let Some(process) = launch(bench, entry, &start)? else { return Ok(None) };
     let lanes = wanted.lanes(&bench.plan);
     Target::new(entry.name, entry.can, Box::new(process), entry.dialect, table, lanes).map(Some)
+}
+
+/// Starts a server on the core of the servers; notes it, or that it is not installed.
+///
+/// # Errors
+/// If it does not start.
+pub fn launch(bench: &mut Bench, entry: &Entry, start: &Start<'_>) -> Result<Option<Process>> {
+    let Some(program) = (entry.program)() else {
+        bench.findings.absent(entry.name, entry.missing.to_owned());
+        return Ok(None);
+    };
+    let process = pinned(SERVER_CORE, || Process::start(entry, &program, start))??;
+    bench.findings.contender(entry.name, &about(entry, &program, start));
+    Ok(Some(process))
 }
 
 /// A server's version and arguments.

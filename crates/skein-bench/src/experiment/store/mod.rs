@@ -23,7 +23,7 @@ use super::findings::Place;
 use super::setting::{BATCH, GETS, SYNC_PUTS, VALUE_BYTES};
 use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan, latency};
 use crate::result::Better;
-use crate::rival::store::{self, Contender, Entry, Level, OURS, Outcome, Rows, Setup};
+use crate::rival::store::{self, Contender, Entry, Level, OURS, Outcome, Part, Rows, Setup};
 use crate::sys::pinned;
 use crate::{Error, Result};
 
@@ -80,13 +80,13 @@ static STORE: Experiment = Experiment {
     source: "this project's aims",
     claim: "ours loads at 3 times the rate of the best other store and reads at 2 times, and the median of a durable put is at most 1.3 times the best",
     memory: |plan| Ok(memory(plan, count(plan)) + 8 * gets(plan) as u64),
-    steps: |plan| plan.rounds * store::all().len(),
+    steps: |plan| plan.rounds * contenders_count(Part::Rows),
     run,
     judge,
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let entries = contenders(bench)?;
+    let entries = contenders(bench, Part::Rows)?;
     let rows = rows(bench, count(&bench.plan));
     bench.set("gets", gets(&bench.plan));
     bench.set("durable puts", sync_puts(&bench.plan));
@@ -102,19 +102,25 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// The stores that are wanted; who is not there is noted.
-fn contenders(bench: &mut Bench) -> Result<Vec<&'static Entry>> {
-    for (name, why) in store::absent() {
+/// How many stores could take part.
+pub fn contenders_count(part: Part) -> usize {
+    store::all().iter().filter(|entry| entry.part.takes(part)).count()
+}
+
+/// The stores that are wanted, of those that take part; who is not there is noted.
+pub fn contenders(bench: &mut Bench, part: Part) -> Result<Vec<&'static Entry>> {
+    for (name, why) in store::absent(part) {
         if bench.plan.wants(name) {
             bench.findings.absent(name, why);
         }
     }
-    let entries: Vec<_> = store::all().into_iter().filter(|entry| bench.plan.wants(entry.name)).collect();
+    let concerned = || store::all().into_iter().filter(|entry| entry.part.takes(part));
+    let entries: Vec<_> = concerned().filter(|entry| bench.plan.wants(entry.name)).collect();
     for entry in &entries {
         bench.findings.contender(entry.name, entry.about);
     }
     if entries.is_empty() {
-        let names: Vec<_> = store::all().into_iter().map(|entry| entry.name).collect();
+        let names: Vec<_> = concerned().map(|entry| entry.name).collect();
         return Err(Error::Input(format!("no store is left to measure; there are: {}", names.join(", "))));
     }
     Ok(entries)
@@ -153,7 +159,7 @@ impl Turn<'_> {
     }
 
     fn open(&self, level: Level) -> Result<Box<dyn Contender>> {
-        let setup = Setup { folder: self.folder, level, bytes: self.rows.bytes() };
+        let setup = Setup { folder: self.folder, level, bytes: self.rows.bytes(), cache: None };
         self.named((self.entry.open)(&setup))
     }
 
@@ -195,13 +201,14 @@ impl Turn<'_> {
     }
 }
 
-fn wrong(contender: &str, measure: &str, wrong: usize) -> Error {
+/// The error for rows that are not as they must be.
+pub fn wrong(contender: &str, measure: &str, wrong: usize) -> Error {
     Error::Wrong { contender: contender.to_owned(), measure: measure.to_owned(), wrong }
 }
 
 /// Thousands of operations per second.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn krows_per_s(operations: usize, since: Instant) -> f64 {
+pub fn krows_per_s(operations: usize, since: Instant) -> f64 {
     operations as f64 / since.elapsed().as_secs_f64() / 1e3
 }
 

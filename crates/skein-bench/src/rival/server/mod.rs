@@ -30,7 +30,7 @@ use crate::{Error, Result};
 pub use client::Client;
 pub use dialect::{COLUMNS, Columns, Dialect, KeyRange, RESP_VALUES, Range, Request};
 pub use noop::{ABOUT as NOOP_ABOUT, NAME as NOOP, Noop};
-pub use ours::NAME as OURS;
+pub use ours::{DISK, NAME as OURS};
 pub use process::{Process, free_address, version};
 pub use redis::SORTED_SET;
 
@@ -150,7 +150,7 @@ pub trait Running: std::fmt::Debug {
 }
 
 /// The program of this name on the path.
-fn on_path(name: &str) -> Option<PathBuf> {
+pub fn on_path(name: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let runs = |path: &PathBuf| {
         path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)

@@ -22,6 +22,19 @@ static NONE: Entry = Entry { part: Part::IfNamed, ..ours("skein-none", 1, |start
 #[distributed_slice(SERVERS)]
 static SYNC: Entry = Entry { part: Part::IfNamed, ..ours("skein-sync", 2, |start| options("sync", start)) };
 
+/// The name of the one over the disk engine.
+pub const DISK: &str = crate::rival::store::DISK_LINKED;
+
+// Named by `--only` alone, or by the experiment that is about it.
+#[distributed_slice(SERVERS)]
+static ON_DISK: Entry = Entry { part: Part::IfNamed, ..ours(DISK, 3, on_disk) };
+
+/// One worker; checkpoints as they come.
+fn on_disk(_: &Start<'_>) -> Vec<String> {
+    let words = "serve --workers 1 --durability buffered --engine disk --trie linked";
+    words.split(' ').map(str::to_owned).collect()
+}
+
 /// A server for each index, without logs: what is compared is the index.
 pub fn each_index() -> impl Iterator<Item = &'static Entry> {
     static EACH: LazyLock<Vec<Entry>> = LazyLock::new(|| {
@@ -31,7 +44,7 @@ pub fn each_index() -> impl Iterator<Item = &'static Entry> {
             takes_key: if index == IndexKind::Mlp { short_key } else { any_key },
             ..ours(format!("skein-{index}").leak(), rank, |start| options("none", start))
         };
-        IndexKind::ALL.into_iter().zip(3..).map(entry).collect()
+        IndexKind::ALL.into_iter().zip(4..).map(entry).collect()
     });
     EACH.iter()
 }

@@ -5,13 +5,15 @@ use std::ops::Range;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use linkme::distributed_slice;
 
-use super::{Contender, Entry, Level, Outcome, Rows, STORES, text};
+use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, text};
 
 #[distributed_slice(STORES)]
 static ENTRY: Entry = Entry {
     name: "fjall",
     about: "fjall 3.1; load by batches, then persist(SyncAll); durable puts with persist(SyncData) after each; cache twice the data",
     rank: 30,
+    part: Part::Rows,
+    durable: true,
     open: |setup| {
         let database = Database::builder(setup.folder.join("fjall")).cache_size(setup.cache_bytes());
         let database = database.open().map_err(text)?;

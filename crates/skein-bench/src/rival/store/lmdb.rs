@@ -1,4 +1,4 @@
-//! LMDB, through the crate `heed`. Relaxed is `MDB_NOSYNC` with `MDB_WRITEMAP`.
+//! LMDB, through the crate `heed`. None and relaxed are `MDB_NOSYNC` with `MDB_WRITEMAP`. Its cache is the system's, whatever is asked for.
 
 use std::ops::Range;
 
@@ -6,13 +6,15 @@ use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
 use linkme::distributed_slice;
 
-use super::{Contender, Entry, Level, Outcome, Rows, STORES, Setup, text};
+use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, one_more, text};
 
 #[distributed_slice(STORES)]
 static ENTRY: Entry = Entry {
     name: "lmdb",
-    about: "LMDB by heed 0.22; load with NO_SYNC | WRITE_MAP, then force_sync; durable puts with default flags",
+    about: "LMDB by heed 0.22; load with NO_SYNC | WRITE_MAP, then force_sync; durable puts with default flags; its cache is the system's",
     rank: 10,
+    part: Part::Both,
+    durable: true,
     open: |setup| Ok(Box::new(Lmdb::open(setup)?)),
 };
 
@@ -31,7 +33,7 @@ impl Lmdb {
         // SAFETY: the folder is the bench's own, so no other program changes the file under the map, and one
         // process opens it once. NO_SYNC may lose data in a crash, which is what is measured.
         let env = unsafe {
-            if setup.level == Level::Relaxed {
+            if setup.level != Level::Sync {
                 options.flags(EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP);
             }
             options.open(setup.folder)
@@ -55,6 +57,13 @@ impl Contender for Lmdb {
 
     fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
         self.put_batch(rows, n..n + 1)
+    }
+
+    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+        let (key, mut transaction) = (rows.key(n), self.env.write_txn().map_err(text)?);
+        let value = one_more(self.rows.get(&transaction, &key).map_err(text)?)?;
+        self.rows.put(&mut transaction, &key, value.as_bytes()).map_err(text)?;
+        transaction.commit().map_err(text)
     }
 
     fn force(&mut self) -> Outcome<()> {

@@ -4,11 +4,14 @@
 //!
 //! ```ignore
 //! #[distributed_slice(STORES)]
-//! static ENTRY: Entry = Entry { name: "redb", about: "redb 4.4, ...", rank: 20, open: |setup| ... };
+//! static ENTRY: Entry = Entry { name: "redb", about: "redb 4.4, ...", rank: 20, part: Part::Both, open: |setup| ... };
 //! ```
 //!
 //! Operations take a microsecond and more, so a dynamic call for each costs nothing that shows.
 
+#[cfg(feature = "rivals")]
+mod bf_tree;
+mod disk;
 #[cfg(feature = "rivals")]
 mod fjall;
 #[cfg(feature = "rivals")]
@@ -25,8 +28,9 @@ use std::path::Path;
 
 use linkme::distributed_slice;
 
+pub use disk::{DISK_LINKED, TRIES, Trie};
 pub use ours::NAME as OURS;
-pub use rows::Rows;
+pub use rows::{INTEGER_BYTES, Rows};
 
 /// What a store did, or its own words on why not.
 pub type Outcome<T> = std::result::Result<T, String>;
@@ -34,6 +38,8 @@ pub type Outcome<T> = std::result::Result<T, String>;
 /// How durable a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
+    /// Nothing is logged where that can be had, and nothing waits for the disk: what was written since the last time that all was forced may be lost.
+    None,
     /// Nothing waits for the disk: a crash of the machine may lose the last moments.
     Relaxed,
     /// A commit returns when it would survive a power cut.
@@ -49,12 +55,14 @@ pub struct Setup<'a> {
     pub level: Level,
     /// Bytes of keys and values that are going to be in it.
     pub bytes: u64,
+    /// Bytes of its cache, where it has one; none: so many that no store reads from the disk.
+    pub cache: Option<u64>,
 }
 
 impl Setup<'_> {
-    /// Bytes of cache, where there is one: so many that no store reads from the disk.
+    /// Bytes of cache.
     pub fn cache_bytes(&self) -> u64 {
-        (2 * self.bytes).max(4 << 30)
+        self.cache.unwrap_or((2 * self.bytes).max(4 << 30))
     }
 }
 
@@ -69,6 +77,11 @@ pub trait Contender {
 
     /// Puts one row.
     fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()>;
+
+    /// Adds one to a row's value, an integer in decimal digits, all or nothing where there are transactions.
+    fn inc(&mut self, _rows: &Rows, n: usize) -> Outcome<()> {
+        Err(format!("it takes no part where integers are counted up, as of row {n}"))
+    }
 
     /// Forces everything to disk.
     fn force(&mut self) -> Outcome<()>;
@@ -96,8 +109,30 @@ pub struct Entry {
     pub about: &'static str,
     /// Where it stands in reports and whose turn it is: ours first.
     pub rank: u32,
+    /// Where it takes part.
+    pub part: Part,
+    /// Whether its rows can be forced to disk, and are there when it is opened again.
+    pub durable: bool,
     /// Opens or makes one.
     pub open: fn(&Setup<'_>) -> Outcome<Box<dyn Contender>>,
+}
+
+/// What a store is compared as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A store of rows, with all data in memory.
+    Rows,
+    /// An engine whose data may exceed its cache.
+    Pages,
+    /// Both.
+    Both,
+}
+
+impl Part {
+    /// Whether who takes part in these takes part in those.
+    pub fn takes(self, other: Self) -> bool {
+        self == other || self == Self::Both || other == Self::Both
+    }
 }
 
 /// What registers here; use [`all`], which sorts.
@@ -111,10 +146,19 @@ pub fn all() -> Vec<&'static Entry> {
     all
 }
 
-/// The stores that this build could have and has not, with what would bring them in.
-pub fn absent() -> Vec<(&'static str, String)> {
-    let known = ["lmdb", "redb", "fjall", "rocksdb"];
-    let missing = known.into_iter().filter(|name| STORES.iter().all(|entry| entry.name != *name));
+/// Other people's, whether this build has them or not.
+const OTHERS: [(&str, Part); 5] = [
+    ("lmdb", Part::Both),
+    ("redb", Part::Both),
+    ("fjall", Part::Rows),
+    ("rocksdb", Part::Both),
+    ("bf-tree", Part::Pages),
+];
+
+/// The stores that this build could have for such comparisons and has not, with what would bring them in.
+pub fn absent(part: Part) -> Vec<(&'static str, String)> {
+    let known = OTHERS.into_iter().filter(|(_, takes)| takes.takes(part)).map(|(name, _)| name);
+    let missing = known.filter(|name| STORES.iter().all(|entry| entry.name != *name));
     let why = |name: &str| match name {
         "rocksdb" if cfg!(feature = "rivals") => {
             "not installed when this was built; install Debian's package librocksdb-dev and build again"
@@ -125,6 +169,13 @@ pub fn absent() -> Vec<(&'static str, String)> {
         _ => "not in this build; build with --features rivals",
     };
     missing.map(|name| (name, why(name).to_owned())).collect()
+}
+
+/// The integer in decimal that comes after this one, as digits; 1 comes after none.
+#[cfg(feature = "rivals")]
+fn one_more(value: Option<&[u8]>) -> Outcome<String> {
+    let text = value.map_or(Ok("0"), std::str::from_utf8).map_err(text)?;
+    Ok((text.parse::<i64>().map_err(self::text)? + 1).to_string())
 }
 
 /// An error of a store, as text.
@@ -140,19 +191,20 @@ mod tests {
     fn every_store_is_there_or_named_with_what_brings_it_in() {
         let mut names: Vec<&str> = all().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names[0], OURS);
-        names.extend(absent().into_iter().map(|(name, _)| name));
+        names.extend(absent(Part::Both).into_iter().map(|(name, _)| name));
         names.sort_unstable();
-        assert_eq!(names, ["fjall", "lmdb", "redb", "rocksdb", OURS]);
-        assert!(absent().iter().all(|(_, why)| why.contains("build")));
+        let tries = TRIES.map(|trie| trie.name);
+        assert_eq!(names, [&["bf-tree", "fjall", "lmdb", "redb", "rocksdb", OURS][..], &tries].concat());
+        assert!(absent(Part::Both).iter().all(|(_, why)| why.contains("build")));
     }
 
     #[test]
     fn every_store_keeps_what_it_is_given() {
         let rows = Rows::new(500, 40, 1);
-        for entry in all() {
+        for entry in all().into_iter().filter(|entry| entry.durable) {
             let folder = tempfile::tempdir().expect("a temporary folder");
             for level in [Level::Relaxed, Level::Sync] {
-                let setup = Setup { folder: folder.path(), level, bytes: rows.bytes() };
+                let setup = Setup { folder: folder.path(), level, bytes: rows.bytes(), cache: None };
                 let mut store = (entry.open)(&setup).expect(entry.name);
                 if level == Level::Relaxed {
                     store.put_batch(&rows, 0..400).expect("a batch goes in");
@@ -162,7 +214,8 @@ mod tests {
                 store.force().expect("the disk takes it");
                 store.close().expect("it closes");
             }
-            let setup = Setup { folder: folder.path(), level: Level::Relaxed, bytes: rows.bytes() };
+            let setup =
+                Setup { folder: folder.path(), level: Level::Relaxed, bytes: rows.bytes(), cache: None };
             let mut store = (entry.open)(&setup).expect("it opens again");
             let mut right = Vec::new();
             let numbers: Vec<usize> = (0..402).collect();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use linkme::distributed_slice;
 use skein_store::{Durability, RowRef, Session, Store, StoreOptions};
 
-use super::{Contender, Entry, Level, Outcome, Rows, STORES, text};
+use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, text};
 
 /// Its name in reports.
 pub const NAME: &str = "skein";
@@ -15,8 +15,11 @@ static ENTRY: Entry = Entry {
     name: NAME,
     about: "skein_store::Store; load at buffered, durable puts at sync; options as they come",
     rank: 0,
+    part: Part::Rows,
+    durable: true,
     open: |setup| {
         let durability = match setup.level {
+            Level::None => Durability::None,
             Level::Relaxed => Durability::Buffered,
             Level::Sync => Durability::Sync,
         };

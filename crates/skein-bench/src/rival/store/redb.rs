@@ -1,23 +1,25 @@
-//! The crate `redb`. Relaxed is `Durability::None`, with one immediate commit at the end.
+//! The crate `redb`. None and relaxed are `Durability::None`, with one immediate commit at the end.
 
 use std::ops::Range;
 
 use linkme::distributed_slice;
-use redb::{Database, Durability, ReadableDatabase, TableDefinition};
+use redb::{AccessGuard, Database, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition};
 
-use super::{Contender, Entry, Level, Outcome, Rows, STORES, text};
+use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, one_more, text};
 
 #[distributed_slice(STORES)]
 static ENTRY: Entry = Entry {
     name: "redb",
-    about: "redb 4.4; load at Durability::None, then one immediate commit; durable puts at Immediate; cache twice the data",
+    about: "redb 4.4; load at Durability::None, then one immediate commit; durable puts at Immediate; the cache that is asked for, or twice the data",
     rank: 20,
+    part: Part::Both,
+    durable: true,
     open: |setup| {
         let mut builder = Database::builder();
         builder.set_cache_size(usize::try_from(setup.cache_bytes()).map_err(text)?);
         let database = builder.create(setup.folder.join("redb")).map_err(text)?;
         let durability = match setup.level {
-            Level::Relaxed => Durability::None,
+            Level::None | Level::Relaxed => Durability::None,
             Level::Sync => Durability::Immediate,
         };
         Ok(Box::new(Redb { database, durability }))
@@ -32,21 +34,34 @@ struct Redb {
     durability: Durability,
 }
 
-impl Contender for Redb {
-    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
+impl Redb {
+    /// A transaction on the table.
+    fn write(&self, change: impl FnOnce(&mut Table<'_, &[u8], &[u8]>) -> Outcome<()>) -> Outcome<()> {
         let mut transaction = self.database.begin_write().map_err(text)?;
         transaction.set_durability(self.durability).map_err(text)?;
-        {
-            let mut table = transaction.open_table(ROWS).map_err(text)?;
-            for n in numbers {
-                table.insert(&rows.key(n)[..], &rows.value(n)[..]).map_err(text)?;
-            }
-        }
+        change(&mut transaction.open_table(ROWS).map_err(text)?)?;
         transaction.commit().map_err(text)
+    }
+}
+
+impl Contender for Redb {
+    fn put_batch(&mut self, rows: &Rows, mut numbers: Range<usize>) -> Outcome<()> {
+        self.write(|table| {
+            numbers
+                .try_for_each(|n| table.insert(&rows.key(n)[..], &rows.value(n)[..]).map(drop).map_err(text))
+        })
     }
 
     fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
         self.put_batch(rows, n..n + 1)
+    }
+
+    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+        let key = rows.key(n);
+        self.write(|table| {
+            let value = one_more(table.get(&key[..]).map_err(text)?.as_ref().map(AccessGuard::value))?;
+            table.insert(&key[..], value.as_bytes()).map(drop).map_err(text)
+        })
     }
 
     fn force(&mut self) -> Outcome<()> {
@@ -64,7 +79,7 @@ impl Contender for Redb {
         let table = transaction.open_table(ROWS).map_err(text)?;
         for &n in numbers {
             let value = table.get(&rows.key(n)[..]).map_err(text)?;
-            found(n, value.as_ref().map(redb::AccessGuard::value));
+            found(n, value.as_ref().map(AccessGuard::value));
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! `RocksDB`, through the C interface of the system's library (Debian: `librocksdb-dev`), so that the bench does not
-//! have to compile it. Relaxed is its default: the log is written to the system, not forced.
+//! have to compile it. None is without a log, so that forcing is a flush of its tables; relaxed is its default: the log is written to the
+//! system, not forced. Of a cache that is asked for, half is for its tables of writes.
 
 use std::ffi::{CString, c_char, c_int, c_uchar, c_void};
 use std::ops::Range;
@@ -8,13 +9,15 @@ use std::ptr::{NonNull, null_mut};
 
 use linkme::distributed_slice;
 
-use super::{Contender, Entry, Level, Outcome, Rows, STORES, Setup, text};
+use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, one_more, text};
 
 #[distributed_slice(STORES)]
 static ENTRY: Entry = Entry {
     name: "rocksdb",
-    about: "the system's RocksDB by its C interface; optimize_for_point_lookup with a cache twice the data, a thread per core; load with the log unforced, durable puts with sync",
+    about: "the system's RocksDB by its C interface; optimize_for_point_lookup with a cache twice the data, or half of the cache that is asked for and the rest for writes; a thread per core; without a log or with the log unforced, durable puts with sync",
     rank: 40,
+    part: Part::Both,
+    durable: true,
     open: |setup| Ok(Box::new(RocksDb::open(setup)?)),
 };
 
@@ -27,11 +30,13 @@ unsafe extern "C" {
     fn rocksdb_options_set_create_if_missing(options: Handle, yes: c_uchar);
     fn rocksdb_options_increase_parallelism(options: Handle, threads: c_int);
     fn rocksdb_options_optimize_for_point_lookup(options: Handle, cache_megabytes: u64);
+    fn rocksdb_options_set_db_write_buffer_size(options: Handle, bytes: usize);
     fn rocksdb_options_destroy(options: Handle);
     fn rocksdb_open(options: Handle, name: *const c_char, error: *mut *mut c_char) -> Handle;
     fn rocksdb_close(db: Handle);
     fn rocksdb_writeoptions_create() -> Handle;
     fn rocksdb_writeoptions_set_sync(options: Handle, yes: c_uchar);
+    fn rocksdb_writeoptions_disable_WAL(options: Handle, yes: c_int);
     fn rocksdb_writeoptions_destroy(options: Handle);
     fn rocksdb_readoptions_create() -> Handle;
     fn rocksdb_readoptions_destroy(options: Handle);
@@ -47,6 +52,9 @@ unsafe extern "C" {
         len: *mut usize,
         error: *mut *mut c_char,
     ) -> *mut u8;
+    fn rocksdb_flushoptions_create() -> Handle;
+    fn rocksdb_flushoptions_destroy(options: Handle);
+    fn rocksdb_flush(db: Handle, options: Handle, error: *mut *mut c_char);
     fn rocksdb_flush_wal(db: Handle, sync: c_uchar, error: *mut *mut c_char);
     fn rocksdb_free(block: *mut c_void);
 }
@@ -56,6 +64,7 @@ struct RocksDb {
     db: Handle,
     write: Handle,
     read: Handle,
+    is_logged: bool,
 }
 
 /// Runs a call that reports errors as C strings.
@@ -85,24 +94,28 @@ impl RocksDb {
             let options = rocksdb_options_create();
             rocksdb_options_set_create_if_missing(options, 1);
             rocksdb_options_increase_parallelism(options, c_int::try_from(cores).unwrap_or(1));
-            rocksdb_options_optimize_for_point_lookup(options, setup.cache_bytes() >> 20);
+            let cache = setup.cache.map_or(setup.cache_bytes(), |bytes| bytes / 2);
+            rocksdb_options_optimize_for_point_lookup(options, (cache >> 20).max(1));
+            if let Some(bytes) = setup.cache {
+                rocksdb_options_set_db_write_buffer_size(options, usize::try_from(bytes / 2).map_err(text)?);
+            }
             let db = checked(|error| rocksdb_open(options, name.as_ptr(), error));
             rocksdb_options_destroy(options);
             let db = db?;
             let write = rocksdb_writeoptions_create();
             rocksdb_writeoptions_set_sync(write, c_uchar::from(setup.level == Level::Sync));
-            Ok(Self { db, write, read: rocksdb_readoptions_create() })
+            let is_logged = setup.level != Level::None;
+            rocksdb_writeoptions_disable_WAL(write, c_int::from(!is_logged));
+            Ok(Self { db, write, read: rocksdb_readoptions_create(), is_logged })
         }
     }
-}
 
-impl Contender for RocksDb {
-    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
+    /// One batch, all or nothing.
+    fn put_pairs(&self, pairs: impl Iterator<Item = ([u8; 8], Vec<u8>)>) -> Outcome<()> {
         // SAFETY: as in `open`; the batch copies keys and values.
         unsafe {
             let batch = rocksdb_writebatch_create();
-            for n in numbers {
-                let (key, value) = (rows.key(n), rows.value(n));
+            for (key, value) in pairs {
                 rocksdb_writebatch_put(batch, key.as_ptr(), key.len(), value.as_ptr(), value.len());
             }
             let done = checked(|error| rocksdb_write(self.db, self.write, batch, error));
@@ -111,13 +124,51 @@ impl Contender for RocksDb {
         }
     }
 
+    /// Shows a key's value to `look`.
+    fn look_up<T>(&self, key: &[u8], look: impl FnOnce(Option<&[u8]>) -> T) -> Outcome<T> {
+        let mut len = 0;
+        // SAFETY: the database is open; the key lives through the call.
+        let value = checked(|error| unsafe {
+            rocksdb_get(self.db, self.read, key.as_ptr(), key.len(), &raw mut len, error)
+        })?;
+        if value.is_null() {
+            return Ok(look(None));
+        }
+        // SAFETY: the library gave `len` bytes, ours to free.
+        unsafe {
+            let seen = look(Some(std::slice::from_raw_parts(value, len)));
+            rocksdb_free(value.cast());
+            Ok(seen)
+        }
+    }
+}
+
+impl Contender for RocksDb {
+    fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
+        self.put_pairs(numbers.map(|n| (rows.key(n), rows.value(n))))
+    }
+
     fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
         self.put_batch(rows, n..n + 1)
     }
 
+    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+        let key = rows.key(n);
+        let value = self.look_up(&key, one_more)??;
+        self.put_pairs(std::iter::once((key, value.into_bytes())))
+    }
+
     fn force(&mut self) -> Outcome<()> {
-        // SAFETY: the database is open.
-        checked(|error| unsafe { rocksdb_flush_wal(self.db, 1, error) })
+        // SAFETY: the database is open; the options live through the call.
+        unsafe {
+            if self.is_logged {
+                return checked(|error| rocksdb_flush_wal(self.db, 1, error));
+            }
+            let options = rocksdb_flushoptions_create();
+            let done = checked(|error| rocksdb_flush(self.db, options, error));
+            rocksdb_flushoptions_destroy(options);
+            done
+        }
     }
 
     fn get_each(
@@ -126,23 +177,7 @@ impl Contender for RocksDb {
         numbers: &[usize],
         found: &mut dyn FnMut(usize, Option<&[u8]>),
     ) -> Outcome<()> {
-        for &n in numbers {
-            let (key, mut len) = (rows.key(n), 0);
-            // SAFETY: the database is open; the key lives through the call.
-            let value = checked(|error| unsafe {
-                rocksdb_get(self.db, self.read, key.as_ptr(), key.len(), &raw mut len, error)
-            })?;
-            if value.is_null() {
-                found(n, None);
-                continue;
-            }
-            // SAFETY: the library gave `len` bytes, ours to free.
-            unsafe {
-                found(n, Some(std::slice::from_raw_parts(value, len)));
-                rocksdb_free(value.cast());
-            }
-        }
-        Ok(())
+        numbers.iter().try_for_each(|&n| self.look_up(&rows.key(n), |value| found(n, value)))
     }
 }
 

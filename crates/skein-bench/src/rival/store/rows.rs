@@ -6,6 +6,9 @@ use crate::workload::value_of;
 /// Bytes that values are cut from: random, so that no store gains by compressing them.
 const POOL: usize = 1 << 20;
 
+/// Bytes of values that are integers.
+pub const INTEGER_BYTES: usize = 4;
+
 /// Rows by number: keys of 8 random bytes, values that can be checked.
 #[derive(Debug)]
 pub struct Rows {
@@ -16,7 +19,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// `count` rows with values of `value_bytes`, which are 8 or more; the seed decides them all.
+    /// `count` rows with values of `value_bytes`, which are 8 or more, or [`INTEGER_BYTES`] for integers in decimal digits; the seed decides them all.
     pub fn new(count: usize, value_bytes: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let pool = (0..POOL + value_bytes).map(|_| random.next() as u8).collect();
@@ -43,12 +46,24 @@ impl Rows {
         mix(n as u64 ^ self.seed).to_be_bytes()
     }
 
+    fn is_integers(&self) -> bool {
+        self.value_bytes == INTEGER_BYTES
+    }
+
+    /// The integer that the `n`-th row has, where rows have integers: 1,000 to 8,999, so that some increments leave it as long as it is.
+    pub fn integer(n: usize) -> u64 {
+        1000 + value_of(n) % 8000
+    }
+
     fn filling(&self, n: usize) -> &[u8] {
         &self.pool[n * 64 % POOL..][..self.value_bytes - 8]
     }
 
     /// The value of the `n`-th row.
     pub fn value(&self, n: usize) -> Vec<u8> {
+        if self.is_integers() {
+            return digits(Self::integer(n)).to_vec();
+        }
         let mut value = Vec::with_capacity(self.value_bytes);
         value.extend_from_slice(&value_of(n).to_le_bytes());
         value.extend_from_slice(self.filling(n));
@@ -57,6 +72,9 @@ impl Rows {
 
     /// Whether this is the value of the `n`-th row, to the last byte.
     pub fn is(&self, n: usize, value: &[u8]) -> bool {
+        if self.is_integers() {
+            return value == digits(Self::integer(n));
+        }
         value.split_at_checked(8).is_some_and(|(number, filling)| {
             number == value_of(n).to_le_bytes() && filling == self.filling(n)
         })
@@ -67,6 +85,11 @@ impl Rows {
         let mut random = Random::new(self.seed);
         (0..count).map(|_| random.below(self.count)).collect()
     }
+}
+
+/// The four decimal digits of a number below 10,000.
+fn digits(number: u64) -> [u8; INTEGER_BYTES] {
+    [1000, 100, 10, 1].map(|place| b'0' + (number / place % 10) as u8)
 }
 
 #[cfg(test)]
@@ -84,5 +107,15 @@ mod tests {
             assert!(!rows.is(n, &value[..39]));
         }
         assert!(!rows.is(1, b"short"));
+    }
+
+    #[test]
+    fn integers_are_their_digits() {
+        let rows = Rows::new(100, INTEGER_BYTES, 1);
+        for n in 0..100 {
+            assert_eq!(rows.value(n), Rows::integer(n).to_string().into_bytes());
+            assert!(rows.is(n, &rows.value(n)) && !rows.is(n, b"999"));
+        }
+        assert_eq!(rows.bytes(), 1200);
     }
 }

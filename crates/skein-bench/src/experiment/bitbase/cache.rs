@@ -1,0 +1,102 @@
+//! Figure 8: throughput over the size of the cache. And, our own question: how pages are read, and which leave.
+
+use linkme::distributed_slice;
+
+use super::requests::Requests;
+use super::series::{SET, Series, options};
+use super::{CLASSICAL, HASH, LINKED, count, memory, wanted};
+use crate::Result;
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::result::At;
+use crate::rival::store::{TRIES, Trie};
+
+/// Keys, of which the figure does not tell: those of the one before.
+const KEYS: &str = "intkey(2147483648)";
+/// Pages of the cache, as powers of two.
+const POWERS: [u32; 7] = [6, 8, 10, 11, 12, 14, 16];
+/// Where the linked trie's curve becomes flat in the paper, and what that is taken for.
+const FLAT_FROM: u32 = 11;
+const FLAT: f64 = 0.9;
+
+fn sets(plan: &Plan) -> Vec<String> {
+    plan.sets_or(&[KEYS])
+}
+
+fn line(trie: &Trie, set: &str, sets: usize) -> String {
+    if sets == 1 { trie.words.to_owned() } else { format!("{}, {set}", trie.words) }
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG8: Experiment = Experiment {
+    name: "bitbase-fig8",
+    rank: 264,
+    title: "throughput over the size of the cache, from 2^6 to 2^16 pages",
+    source: "Xie (BitBase), figure 8 and section 4.3",
+    claim: "all three tries gain from a larger cache; the linked trie gains significantly more than the others, and its curve becomes flat beyond 2^11 pages",
+    memory: |plan| memory(plan, sets(plan).iter().map(String::as_str), 1 << 16),
+    steps: |plan| plan.rounds * sets(plan).len() * POWERS.len() * TRIES.len(),
+    run,
+    judge,
+};
+
+fn run(bench: &mut Bench) -> Result<()> {
+    let tries = wanted(bench, &TRIES)?;
+    let (count, sets) = (count(&bench.plan), sets(&bench.plan));
+    bench.set("requests", count);
+    let scratch = bench.scratch()?;
+    for name in &sets {
+        let asked = Requests::new(name, count, bench.plan.seed)?;
+        for round in 0..bench.plan.rounds {
+            for (power, trie) in POWERS.iter().flat_map(|power| tries.iter().map(move |trie| (power, trie))) {
+                let pages = 1_usize << power;
+                bench.step(&format!("{name}: round {}, {pages} pages, {}", round + 1, trie.name));
+                let (name, at) = (line(trie, name, sets.len()), Some(at(*power)));
+                Series { name: &name, options: options(trie, pages), asked: &asked, at }
+                    .measure(bench, &scratch)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn at(power: u32) -> At {
+    At::number("cache pages", f64::from(1_u32 << power))
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let gain = |trie: &Trie| findings.kept(SET.measure, trie.words).map(|gain| (trie.words.to_owned(), gain));
+    let gains: Vec<_> = [LINKED, CLASSICAL, HASH].into_iter().filter_map(gain).collect();
+    let all = Judgement::at_least(1.0, "set, cache of 2^16 pages / of 2^6", &gains);
+    let others: Vec<_> =
+        gains.iter().skip(1).map(|(name, other)| (name.clone(), gains[0].1 / other)).collect();
+    let more = Judgement::at_least(1.0, "that gain, linked trie / the others", &others);
+    let rate = |power: u32| findings.median(SET.measure, LINKED.words, Some(&at(power).label));
+    let flat = rate(FLAT_FROM).zip(rate(POWERS[POWERS.len() - 1]));
+    let flat: Vec<_> =
+        flat.map(|(before, last)| (LINKED.words.to_owned(), before / last)).into_iter().collect();
+    let flat = Judgement::at_least(FLAT, "set, cache of 2^11 pages / of 2^16", &flat);
+    all.beside(more).beside(flat)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+
+    #[test]
+    fn the_linked_trie_gains_most_and_flattens() {
+        let judged = |linked: [f64; 3]| {
+            let mut findings = Findings::default();
+            for (trie, rates) in [(LINKED, linked), (CLASSICAL, [1.0, 1.5, 2.0]), (HASH, [1.0, 1.1, 1.2])] {
+                for (power, rate) in [6, 11, 16].into_iter().zip(rates) {
+                    findings.add(SET, trie.words, Some(&at(power)), rate);
+                }
+            }
+            judge(&findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+        };
+        assert_eq!(judged([1.0, 5.0, 5.1]), [Holds; 3]);
+        assert_eq!(judged([1.0, 1.1, 1.5]), [Holds, DoesNotHold, DoesNotHold]);
+        assert_eq!(judge(&Findings::default()).each().len(), 3);
+        assert_eq!(judge(&Findings::default()).answer, CannotBeTested);
+    }
+}

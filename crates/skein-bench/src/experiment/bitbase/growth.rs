@@ -1,0 +1,128 @@
+//! Requests as the file grows, to ten times the cache and more: the paper asks in section 4 whether throughput stays stable, and shows no figure of it.
+
+use linkme::distributed_slice;
+use skein_disk::{CACHE_LEAST, DiskStore};
+
+use super::requests::Requests;
+use super::series::{SET, failed, of_each, options, set, thousands};
+use super::{count, memory, wanted};
+use crate::Result;
+use crate::experiment::findings::Place;
+use crate::experiment::scratch::Scratch;
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::result::{At, Better};
+use crate::rival::store::{TRIES, Trie};
+
+const KEYS: &str = "intkey(9223372036854775808)";
+/// Parts of the run.
+const PARTS: usize = 20;
+/// How much larger than the cache the file has to become.
+const TIMES: f64 = 10.0;
+/// Bytes that a key takes at least, in pages: the cache is made so small that the file outgrows it.
+const KEY_BYTES: usize = 24;
+/// What "stable" is taken for: this part of the rate that there was when the file first exceeded the cache.
+const STABLE: f64 = 0.5;
+
+const IN_CACHES: Place<'_> =
+    Place { measure: "file, in caches", unit: "times the cache", better: Better::Neither };
+
+/// Pages of the cache.
+fn pages(plan: &Plan) -> usize {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ten")]
+    let times = TIMES as usize;
+    (count(plan) * KEY_BYTES / skein_disk::PAGE / times).max(CACHE_LEAST)
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static GROWTH: Experiment = Experiment {
+    name: "bitbase-growth",
+    rank: 266,
+    title: "requests for new keys as the file grows to ten times the cache and more",
+    source: "Xie (BitBase), section 4 (no figure)",
+    claim: "throughput stays stable as the data file grows: here, from the moment at which the file exceeds the cache to that at which it has ten times its size, at least half of it is kept",
+    memory: |plan| memory(plan, [KEYS], pages(plan)),
+    steps: |plan| plan.rounds * TRIES.len(),
+    run,
+    judge,
+};
+
+fn run(bench: &mut Bench) -> Result<()> {
+    let tries = wanted(bench, &TRIES)?;
+    bench.set("cache pages", pages(&bench.plan));
+    let asked = Requests::new(KEYS, count(&bench.plan), bench.plan.seed)?;
+    let scratch = bench.scratch()?;
+    for round in 0..bench.plan.rounds {
+        for trie in &tries {
+            bench.step(&format!("round {}, {}", round + 1, trie.name));
+            grow(bench, &scratch, trie, &asked)?;
+        }
+    }
+    Ok(())
+}
+
+/// One trie's turn.
+fn grow(bench: &mut Bench, scratch: &Scratch, trie: &Trie, asked: &Requests) -> Result<()> {
+    let pages = pages(&bench.plan);
+    let store = DiskStore::open(scratch.fresh("disk")?, options(trie, pages)).map_err(failed)?;
+    let part = asked.len().div_ceil(PARTS);
+    for first in (0..asked.len()).step_by(part) {
+        let numbers = first..(first + part).min(asked.len());
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let at = At::number("requests", numbers.end as f64);
+        let count = numbers.len();
+        let seconds = set(&store, asked, numbers, bench.plan.clock)?;
+        bench.add(SET, trie.words, Some(&at), thousands(count, seconds))?;
+        let buffer = store.stats().buffer;
+        let in_use = u64::from(buffer.file_pages - buffer.free_pages);
+        bench.add(IN_CACHES, trie.words, Some(&at), of_each(in_use, pages as u64))?;
+    }
+    store.close().map_err(failed)
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let judged = TRIES.iter().filter(|trie| findings.cells.iter().any(|cell| cell.contender == trie.words));
+    Judgement::each_of(judged.map(|trie| judge_trie(findings, trie.words)), "not measured")
+}
+
+/// One trie's rate at the two moments.
+fn judge_trie(findings: &Findings, line: &str) -> Judgement {
+    let reached = |times: f64| {
+        let mut labels = findings.labels(IN_CACHES.measure).into_iter();
+        labels.find(|label| findings.median(IN_CACHES.measure, line, *label).is_some_and(|at| at > times))
+    };
+    let rate = |label| findings.median(SET.measure, line, label);
+    match (reached(1.0), reached(TIMES)) {
+        (Some(first), Some(last)) => {
+            let kept = rate(last).zip(rate(first)).map(|(last, first)| (line.to_owned(), last / first));
+            let what = "set, file of ten caches / of one";
+            Judgement::at_least(STABLE, what, &Vec::from_iter(kept))
+        }
+        _ => Judgement::untested(format!(
+            "{line}: the file has not grown to ten times the cache; ask for more"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+
+    #[test]
+    fn the_rates_at_one_and_at_ten_caches_count() {
+        let judged = |last: f64, times: f64| {
+            let mut findings = Findings::default();
+            let points = [(1.0, 9.0, 0.5), (2.0, 4.0, 1.5), (3.0, last, times), (4.0, 0.1, times + 1.0)];
+            for (requests, rate, grown) in points {
+                let at = At::number("requests", requests);
+                findings.add(SET, TRIES[0].words, Some(&at), rate);
+                findings.add(IN_CACHES, TRIES[0].words, Some(&at), grown);
+            }
+            judge(&findings).answer
+        };
+        assert_eq!(judged(2.0, 10.5), Holds);
+        assert_eq!(judged(1.9, 10.5), DoesNotHold);
+        assert_eq!(judged(2.0, 5.0), CannotBeTested);
+        assert_eq!(judge(&Findings::default()).answer, CannotBeTested);
+    }
+}

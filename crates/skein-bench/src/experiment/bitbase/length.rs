@@ -1,0 +1,207 @@
+//! Figures 4, 5 and 6: requests over the length of keys, where one key is much like the one before (`editstr`), and where it is not (`randstr`).
+//!
+//! The lengths and the size of the alphabet are ours: the figures' text gives none.
+
+use linkme::distributed_slice;
+
+use super::requests::Requests;
+use super::series::{GET, GROWTH, SET, Series, options};
+use super::{CLASSICAL, HASH, LINKED, cache_pages, count, memory, wanted};
+use crate::Result;
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::result::At;
+use crate::rival::store::{TRIES, Trie};
+
+/// Bytes of a key.
+const LENGTHS: [u32; 5] = [4, 8, 16, 32, 64];
+const GENERATORS: [&str; 2] = ["editstr", "randstr"];
+
+/// What "does not sensitive" is taken for: within a fifth.
+const ALIKE: f64 = 0.8;
+
+fn name(generator: &str, length: u32) -> String {
+    format!("{generator}({length},26)")
+}
+
+/// A line of the figure.
+fn line(trie: &Trie, generator: &str) -> String {
+    format!("{}, {generator}", trie.words)
+}
+
+fn longest(plan: &Plan) -> Result<u64> {
+    let names = GENERATORS.map(|generator| name(generator, LENGTHS[LENGTHS.len() - 1]));
+    memory(plan, names.iter().map(String::as_str), cache_pages(plan))
+}
+
+fn steps(plan: &Plan, tries: usize) -> usize {
+    plan.rounds * LENGTHS.len() * GENERATORS.len() * tries
+}
+
+/// All lines over all lengths.
+fn run(bench: &mut Bench, tries: &'static [Trie]) -> Result<()> {
+    let tries = wanted(bench, tries)?;
+    let (count, pages) = (count(&bench.plan), cache_pages(&bench.plan));
+    bench.set("requests", count);
+    bench.set("cache pages", pages);
+    let scratch = bench.scratch()?;
+    for length in LENGTHS {
+        let made =
+            GENERATORS.map(|generator| Requests::new(&name(generator, length), count, bench.plan.seed));
+        let [edited, random] = made;
+        let asked = [edited?, random?];
+        for round in 0..bench.plan.rounds {
+            for (trie, (generator, asked)) in
+                tries.iter().flat_map(|trie| GENERATORS.iter().zip(&asked).map(move |it| (trie, it)))
+            {
+                bench.step(&format!("{}: round {}, {}", asked.name, round + 1, trie.name));
+                let at = Some(At::number("key bytes", f64::from(length)));
+                let name = line(trie, generator);
+                Series { name: &name, options: options(trie, pages), asked, at }.measure(bench, &scratch)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG4: Experiment = Experiment {
+    name: "bitbase-fig4",
+    rank: 260,
+    title: "the linked trie over the length of keys: editstr and randstr",
+    source: "Xie (BitBase), figure 4 and section 4.1",
+    claim: "editstr is easier than randstr, since its keys tend to share prefixes: throughput is higher at every length, and the file grows less",
+    memory: longest,
+    steps: |plan| steps(plan, 1),
+    run: |bench| run(bench, &TRIES[..1]),
+    judge: |findings| judge_sharing(findings, LINKED),
+};
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG5: Experiment = Experiment {
+    name: "bitbase-fig5",
+    rank: 261,
+    title: "the classical trie over the length of keys, and the linked trie beside it",
+    source: "Xie (BitBase), figure 5 and section 4.1",
+    claim: "the classical trie tends to keep its throughput as keys get longer, the linked trie does not: from the shortest to the longest keys it keeps the greater part",
+    memory: longest,
+    steps: |plan| steps(plan, 2),
+    run: |bench| run(bench, &TRIES[..2]),
+    judge: judge_keeping,
+};
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG6: Experiment = Experiment {
+    name: "bitbase-fig6",
+    rank: 262,
+    title: "the hash trie over the length of keys",
+    source: "Xie (BitBase), figure 6 and section 4.1",
+    claim: "the hash trie is not sensitive to the length of keys, nor to how they are made: here, within a fifth",
+    memory: longest,
+    steps: |plan| steps(plan, 1),
+    run: |bench| run(bench, &TRIES[2..]),
+    judge: judge_insensitive,
+};
+
+/// That keys which share prefixes are set faster, got faster, and make the file grow less.
+fn judge_sharing(findings: &Findings, trie: &Trie) -> Judgement {
+    let [edited, random] = GENERATORS.map(|generator| line(trie, generator));
+    let words = |what: &str| format!("{what}, {edited} / {random}");
+    let faster = |measure: &str| {
+        Judgement::at_least(1.0, &words(measure), &findings.ratios(measure, &edited, &random))
+    };
+    let growth = findings.ratios(GROWTH.measure, &edited, &random);
+    faster(SET.measure).beside(faster(GET.measure)).beside(Judgement::at_most(
+        1.0,
+        &words(GROWTH.measure),
+        &growth,
+    ))
+}
+
+/// That the classical trie keeps more of its rate than the linked trie.
+fn judge_keeping(findings: &Findings) -> Judgement {
+    let judged = GENERATORS.into_iter().filter_map(|generator| {
+        let [classical, linked] =
+            [CLASSICAL, LINKED].map(|trie| findings.kept(SET.measure, &line(trie, generator)));
+        let (classical, linked) = (classical?, linked?);
+        let why = format!(
+            "kept of the rate of {} keys from {} to {} bytes: classical {classical:.2}, linked {linked:.2}",
+            generator,
+            LENGTHS[0],
+            LENGTHS[LENGTHS.len() - 1]
+        );
+        Some(Judgement::of(classical > linked, why))
+    });
+    Judgement::each_of(judged, "both tries have to be measured")
+}
+
+/// That neither the length nor the generator matters to the hash trie.
+fn judge_insensitive(findings: &Findings) -> Judgement {
+    let lines = GENERATORS.map(|generator| line(HASH, generator));
+    let alike = |(label, ratio): (String, f64)| (label, ratio.min(1.0 / ratio));
+    let generators: Vec<_> =
+        findings.ratios(SET.measure, &lines[0], &lines[1]).into_iter().map(alike).collect();
+    let kept: Vec<_> = lines
+        .iter()
+        .filter_map(|line| Some(alike((line.clone(), findings.kept(SET.measure, line)?))))
+        .collect();
+    Judgement::at_least(ALIKE, "set, the slower generator / the faster one", &generators)
+        .beside(Judgement::at_least(ALIKE, "set, the slower length / the faster one", &kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+    use crate::result::{Answer, At};
+
+    fn add(
+        findings: &mut Findings,
+        measure: super::super::super::findings::Place<'_>,
+        name: &str,
+        figures: [f64; 2],
+    ) {
+        for (length, figure) in [4.0, 64.0].into_iter().zip(figures) {
+            findings.add(measure, name, Some(&At::number("key bytes", length)), figure);
+        }
+    }
+
+    fn answers(judged: Judgement) -> Vec<Answer> {
+        judged.each().into_iter().map(|judged| judged.answer).collect()
+    }
+
+    #[test]
+    fn sharing_is_to_be_faster_everywhere() {
+        let mut findings = Findings::default();
+        assert_eq!(answers(judge_sharing(&findings, LINKED)), [CannotBeTested; 3]);
+        for (place, edited) in [(SET, [2.0, 2.0]), (GET, [2.0, 0.5]), (GROWTH, [0.5, 1.0])] {
+            add(&mut findings, place, &line(LINKED, "editstr"), edited);
+            add(&mut findings, place, &line(LINKED, "randstr"), [1.0, 1.0]);
+        }
+        assert_eq!(answers(judge_sharing(&findings, LINKED)), [Holds, DoesNotHold, Holds]);
+    }
+
+    #[test]
+    fn the_classical_trie_is_to_keep_more() {
+        let mut findings = Findings::default();
+        assert_eq!(answers(judge_keeping(&findings)), [CannotBeTested]);
+        for (trie, kept) in [(CLASSICAL, [1.0, 0.6]), (LINKED, [4.0, 2.0])] {
+            add(&mut findings, SET, &line(trie, "editstr"), kept);
+        }
+        assert_eq!(answers(judge_keeping(&findings)), [Holds]);
+        add(&mut findings, SET, &line(CLASSICAL, "randstr"), [1.0, 0.1]);
+        add(&mut findings, SET, &line(LINKED, "randstr"), [1.0, 0.2]);
+        assert_eq!(answers(judge_keeping(&findings)), [Holds, DoesNotHold]);
+    }
+
+    #[test]
+    fn being_faster_is_being_sensitive_too() {
+        let mut findings = Findings::default();
+        add(&mut findings, SET, &line(HASH, "editstr"), [1.0, 0.9]);
+        add(&mut findings, SET, &line(HASH, "randstr"), [1.0, 0.95]);
+        assert_eq!(answers(judge_insensitive(&findings)), [Holds, Holds]);
+        let mut findings = Findings::default();
+        add(&mut findings, SET, &line(HASH, "editstr"), [1.3, 1.0]);
+        add(&mut findings, SET, &line(HASH, "randstr"), [1.0, 1.0]);
+        assert_eq!(answers(judge_insensitive(&findings)), [DoesNotHold, DoesNotHold]);
+    }
+}

@@ -1,0 +1,68 @@
+//! The disk engine: the figures of its paper, what this project wants of it, and other engines beside it.
+//!
+//! | file | experiment | what |
+//! | --- | --- | --- |
+//! | `length.rs` | `bitbase-fig4`, `-fig5`, `-fig6` | linked, classical and hash trie over the length of keys |
+//! | `node_size.rs` | `bitbase-fig7` | the size of a node |
+//! | `cache.rs` | `bitbase-fig8` | the size of the cache |
+//! | `policy.rs` | `bitbase-cache` | how pages are read, and which leave |
+//! | `growth.rs` | `bitbase-growth` | requests as the file grows to ten times the cache |
+//! | `space.rs` | `bitbase-fig9` | the file over the length of keys and over their space |
+//! | `rivals.rs` | `bitbase-rivals` | beside LMDB, redb, bf-tree and `RocksDB` |
+//! | `requests.rs` | | the paper's requests |
+//! | `series.rs` | | one point of one line |
+
+mod cache;
+mod growth;
+mod length;
+mod node_size;
+mod policy;
+mod requests;
+mod rivals;
+mod series;
+mod space;
+#[cfg(test)]
+mod tests;
+
+use skein_disk::PAGE;
+
+use super::setting::CACHE_PAGES;
+use super::{Bench, Plan};
+use crate::rival::store::{TRIES, Trie};
+use crate::{Error, Result};
+use requests::Requests;
+
+/// Requests of a point, from an empty file on (section 4).
+fn count(plan: &Plan) -> usize {
+    plan.count.unwrap_or(1_000_000)
+}
+
+/// Pages of the cache, 65,536 in the paper.
+fn cache_pages(plan: &Plan) -> usize {
+    plan.setting(&CACHE_PAGES, 1 << 16)
+}
+
+/// Memory of a point at most: its requests, and the cache with what is copied to be written.
+fn memory<'a>(plan: &Plan, names: impl IntoIterator<Item = &'a str>, cache_pages: usize) -> Result<u64> {
+    let requests = names.into_iter().map(|name| Requests::memory(name, count(plan)));
+    let most = requests.collect::<Result<Vec<u64>>>()?.into_iter().max().unwrap_or(0);
+    Ok(most + 2 * (cache_pages * PAGE) as u64)
+}
+
+/// The tries that are wanted of these, noted as contenders.
+fn wanted(bench: &mut Bench, tries: &'static [Trie]) -> Result<Vec<&'static Trie>> {
+    let wanted: Vec<_> = tries.iter().filter(|trie| bench.plan.wants(trie.name)).collect();
+    for trie in &wanted {
+        let about = format!("{}: {}, no log, no checkpoint but one at the end", trie.name, trie.shape);
+        bench.findings.contender(trie.words, &about);
+    }
+    if wanted.is_empty() {
+        let names: Vec<_> = tries.iter().map(|trie| trie.name).collect();
+        return Err(Error::Input(format!("no trie is left to measure; there are: {}", names.join(", "))));
+    }
+    Ok(wanted)
+}
+
+const LINKED: &Trie = &TRIES[0];
+const CLASSICAL: &Trie = &TRIES[1];
+const HASH: &Trie = &TRIES[2];

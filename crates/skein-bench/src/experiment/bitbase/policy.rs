@@ -1,0 +1,230 @@
+//! Our own question to the buffer manager: how pages are read, and which leave, under reads that are uniform, skewed, and skewed with scans between.
+//!
+//! All data is written once; the cache has a tenth of its pages. The system caches the file besides, so a page that is read comes from memory where that is large
+//! enough: what is compared is the work of the engine, and how many pages it has to read.
+
+use std::path::Path;
+
+use linkme::distributed_slice;
+use skein_disk::{CACHE_LEAST, DiskOptions, DiskStore, Policy, Reading};
+
+use super::requests::Requests;
+use super::series::{GET, MISSES, failed, of_each, options, set, thousands};
+use super::{LINKED, count, memory};
+use crate::experiment::scratch::Scratch;
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::keyset::Random;
+use crate::keyset::distribution::Scrambled;
+use crate::result::At;
+use crate::sys::pinned;
+use crate::{Error, Result};
+
+const KEYS: &str = "intkey(9223372036854775808)";
+/// The skew that YCSB uses.
+const THETA: f64 = 0.99;
+/// Keys of a scan, and gets between two.
+const SCAN: usize = 1_000;
+const BETWEEN: usize = 1_000;
+/// The cache's part of the pages.
+const PART: usize = 10;
+/// Gets of a loop at most.
+const GETS_MOST: usize = 1_000_000;
+
+/// The ways, the defaults first: policy, reading, and what they are called.
+const WAYS: [(Policy, Reading, &str); 4] = [
+    (Policy::S3Fifo, Reading::Calls, "S3-FIFO, pread"),
+    (Policy::S3Fifo, Reading::Mapping, "S3-FIFO, mmap"),
+    (Policy::Lru, Reading::Calls, "LRU, pread"),
+    (Policy::Lru, Reading::Mapping, "LRU, mmap"),
+];
+
+/// What is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Uniform,
+    Skewed,
+    WithScans,
+}
+
+const ACCESSES: [(Access, &str); 3] = [
+    (Access::Uniform, "uniform"),
+    (Access::Skewed, "zipfian 0.99"),
+    (Access::WithScans, "zipfian 0.99, scans between"),
+];
+
+/// What our defaults have to have of the best way's rate.
+const NEAR: f64 = 0.9;
+
+#[distributed_slice(EXPERIMENTS)]
+static CACHE: Experiment = Experiment {
+    name: "bitbase-cache",
+    rank: 267,
+    title: "gets with a cache of a tenth of the file: LRU and S3-FIFO, pread and mmap, uniform, skewed, with scans",
+    source: "this project's aims; Xie (BitBase), sections 2.1 and 2.2",
+    claim: "S3-FIFO reads no more pages than LRU where reads are skewed and scans go by; the defaults, S3-FIFO and pread, have at least 0.9 of the rate of the best way",
+    memory: |plan| memory(plan, [KEYS], count(plan) * 100 / skein_disk::PAGE),
+    steps: |plan| plan.rounds * ACCESSES.len() * WAYS.len() + 1,
+    run,
+    judge,
+};
+
+fn run(bench: &mut Bench) -> Result<()> {
+    let asked = Requests::new(KEYS, count(&bench.plan), bench.plan.seed)?;
+    let scratch = bench.scratch()?;
+    bench.step("filling the file");
+    let (folder, pages) = fill(bench, &scratch, &asked)?;
+    bench.set("keys", asked.distinct);
+    bench.set("cache pages", pages);
+    for (_, _, way) in WAYS {
+        bench.findings.contender(way, "skein_disk::DiskStore, linked trie");
+    }
+    for round in 0..bench.plan.rounds {
+        for (access, label) in ACCESSES {
+            let numbers = numbers(access, asked.len(), bench.plan.seed.wrapping_add(round as u64));
+            for (policy, reading, way) in WAYS {
+                bench.step(&format!("round {}, {label}, {way}", round + 1));
+                let options = DiskOptions { policy, reading, ..options(LINKED, pages) };
+                let turn = Turn { way, access, asked: &asked, numbers: &numbers };
+                turn.measure(bench, &folder, options, &At::name("reads", label))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A folder with all keys, and a tenth of its pages.
+fn fill(bench: &Bench, scratch: &Scratch, asked: &Requests) -> Result<(std::path::PathBuf, usize)> {
+    let folder = scratch.fresh("disk")?;
+    let store = DiskStore::open(&folder, options(LINKED, 1 << 16)).map_err(failed)?;
+    set(&store, asked, 0..asked.len(), bench.plan.clock)?;
+    store.checkpoint().map_err(failed)?;
+    let buffer = store.stats().buffer;
+    store.close().map_err(failed)?;
+    Ok((folder, ((buffer.file_pages - buffer.free_pages) as usize / PART).max(CACHE_LEAST)))
+}
+
+/// Which requests' keys are got.
+fn numbers(access: Access, count: usize, seed: u64) -> Vec<usize> {
+    let mut random = Random::new(seed);
+    let skewed = Scrambled::new(count as u64, THETA, seed);
+    let number = |_| match access {
+        Access::Uniform => random.below(count),
+        Access::Skewed | Access::WithScans => skewed.item(&mut random) as usize,
+    };
+    (0..count.min(GETS_MOST)).map(number).collect()
+}
+
+/// One way's turn at one point.
+struct Turn<'a> {
+    way: &'static str,
+    access: Access,
+    asked: &'a Requests,
+    numbers: &'a [usize],
+}
+
+impl Turn<'_> {
+    fn measure(&self, bench: &mut Bench, folder: &Path, options: DiskOptions, at: &At) -> Result<()> {
+        let store = DiskStore::open(folder, options).map_err(failed)?;
+        // The cache fills first.
+        let (warm_up, timed) = self.numbers.split_at(self.numbers.len() / 5);
+        let warm = pinned(0, || self.get(&store, warm_up))?;
+        warm.map_err(failed)?;
+        let (before, clock) = (store.stats().buffer, bench.plan.clock);
+        let begun = clock.now();
+        let wrong = pinned(0, || self.get(&store, timed))?;
+        let seconds = clock.since(begun).as_secs_f64();
+        let wrong = wrong.map_err(failed)?;
+        if wrong > 0 {
+            return Err(Error::Wrong {
+                contender: self.way.to_owned(),
+                measure: GET.measure.to_owned(),
+                wrong,
+            });
+        }
+        let after = store.stats().buffer;
+        let (hits, misses) = (after.hits - before.hits, after.misses - before.misses);
+        bench.add(GET, self.way, Some(at), thousands(timed.len(), seconds))?;
+        bench.add(MISSES, self.way, Some(at), 100.0 * of_each(misses, hits + misses))?;
+        store.close().map_err(failed)
+    }
+
+    /// Gets these keys, with scans between if there are to be some; how many values were wrong.
+    fn get(&self, store: &DiskStore, numbers: &[usize]) -> skein_disk::Result<usize> {
+        let mut wrong = 0;
+        for (nth, &number) in numbers.iter().enumerate() {
+            let key = self.asked.keys.get(number);
+            let value = store.get(key)?;
+            wrong += usize::from(value.as_deref() != Some(&self.asked.value_in_the_end(number)[..]));
+            if self.access == Access::WithScans && nth % BETWEEN == BETWEEN - 1 {
+                scan(store, self.asked.keys.get(nth))?;
+            }
+        }
+        Ok(wrong)
+    }
+}
+
+/// Reads so many keys from one on.
+fn scan(store: &DiskStore, from: &[u8]) -> skein_disk::Result<()> {
+    let mut cursor = store.cursor()?;
+    let mut entry = cursor.seek(from)?;
+    for _ in 1..SCAN {
+        if entry.is_none() {
+            break;
+        }
+        entry = cursor.next()?;
+    }
+    Ok(())
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let default = WAYS[0].2;
+    let fewer = findings.ratios(MISSES.measure, default, WAYS[2].2);
+    let skewed: Vec<_> = fewer.into_iter().filter(|(label, _)| label != ACCESSES[0].1).collect();
+    let best = |label: &str| {
+        let rates = WAYS.iter().filter_map(|(.., way)| findings.median(GET.measure, way, Some(label)));
+        let best = rates.max_by(f64::total_cmp)?;
+        Some((label.to_owned(), findings.median(GET.measure, default, Some(label))? / best))
+    };
+    let near: Vec<_> = ACCESSES.iter().filter_map(|(_, label)| best(label)).collect();
+    Judgement::at_most(1.0, "pages read, S3-FIFO / LRU", &skewed).beside(Judgement::at_least(
+        NEAR,
+        &format!("get, {default} / the best way"),
+        &near,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+
+    #[test]
+    fn pages_and_rates_are_judged_by_themselves() {
+        let judged = |pages: [f64; 2], rates: [f64; 2]| {
+            let mut findings = Findings::default();
+            for (label, more) in [("uniform", 2.0), ("zipfian 0.99", 1.0)] {
+                let at = At::name("reads", label);
+                findings.add(MISSES, WAYS[0].2, Some(&at), more * pages[0]);
+                findings.add(MISSES, WAYS[2].2, Some(&at), pages[1]);
+                findings.add(GET, WAYS[0].2, Some(&at), rates[0]);
+                findings.add(GET, WAYS[1].2, Some(&at), rates[1]);
+            }
+            judge(&findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+        };
+        assert_eq!(judged([1.0, 1.1], [1.0, 1.1]), [Holds, Holds]);
+        assert_eq!(judged([1.2, 1.1], [1.0, 1.2]), [DoesNotHold, DoesNotHold]);
+        assert_eq!(judge(&Findings::default()).answer, CannotBeTested);
+    }
+
+    #[test]
+    fn skewed_reads_are_for_few_keys() {
+        let different = |access| {
+            let mut numbers = numbers(access, 10_000, 7);
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.len()
+        };
+        assert!(different(Access::Uniform) > 6_000);
+        assert!(different(Access::Skewed) < 5_000);
+    }
+}

@@ -1,0 +1,144 @@
+//! The paper's requests (section 4.1): keys as a generator gives them, one after the other, the same one again where it comes again.
+//!
+//! ```text
+//!   intkey(m)       rand() mod m, in decimal
+//!   editstr(n,m)    the key before, with one of its n characters replaced by one of m
+//!   randstr(n,m)    n characters, each one of m
+//! ```
+//!
+//! The key sets of those names (`keyset/family/`) are their sources. A source that goes through its keys in a random order, so that none comes twice,
+//! is drawn from with replacement here: of n keys that have come out of m that there are, one comes again with the probability n / m, any of them
+//! equally likely; else the next new one does.
+
+use std::collections::HashMap;
+
+use crate::keyset::{self, Keys, Random};
+use crate::{Error, Result};
+
+/// Requests, each for a key, and what their values must be in the end.
+#[derive(Debug)]
+pub struct Requests {
+    /// The generator's name.
+    pub name: String,
+    /// The key of each request.
+    pub keys: Keys,
+    /// How many different keys there are.
+    pub distinct: usize,
+    /// For each request the last one with the same key.
+    last: Vec<u32>,
+}
+
+/// The most requests: their numbers have 32 bits.
+const MOST: usize = u32::MAX as usize;
+
+impl Requests {
+    /// So many of a generator.
+    ///
+    /// # Errors
+    /// If there is no such generator, if it is a file with fewer keys, or if they are more than 2^32 - 1.
+    pub fn new(name: &str, count: usize, seed: u64) -> Result<Self> {
+        if count > MOST {
+            return Err(Error::Input(format!("{count} requests are too many: there are at most {MOST}")));
+        }
+        let keys = draw(name, count, seed)?;
+        // Of requests with the same key the last one stays.
+        let newest: HashMap<&[u8], u32> = keys.iter().zip(0..).collect();
+        let last = keys.iter().map(|key| newest[key]).collect();
+        let distinct = newest.len();
+        Ok(Self { name: name.to_owned(), keys, distinct, last })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The value that a request sets: an integer of four decimal digits, without a leading zero.
+    pub fn value(number: usize) -> [u8; 4] {
+        [1000, 100, 10, 1].map(|place| b'0' + ((1000 + number % 9000) / place % 10) as u8)
+    }
+
+    /// The value that the key of a request has once all have been done.
+    pub fn value_in_the_end(&self, number: usize) -> [u8; 4] {
+        Self::value(self.last[number] as usize)
+    }
+
+    /// Bytes that so many take, and what finds the same ones while they are made.
+    ///
+    /// # Errors
+    /// If there is no such generator.
+    pub fn memory(name: &str, count: usize) -> Result<u64> {
+        Ok(keyset::estimated_bytes(name, count)? + 64 * count as u64)
+    }
+}
+
+/// The keys of all requests.
+fn draw(name: &str, count: usize, seed: u64) -> Result<Keys> {
+    let mut source = keyset::open(name, count as u64, seed)?;
+    let space = if source.repeats() { None } else { source.space().map(|space| space as usize) };
+    let (mut random, mut keys, mut fresh) = (Random::new(seed), Keys::default(), Vec::<u32>::new());
+    let mut key = Vec::new();
+    for number in 0..count {
+        key.clear();
+        if space.is_some_and(|space| random.below(space) < fresh.len()) {
+            key.extend_from_slice(keys.get(fresh[random.below(fresh.len())] as usize));
+        } else if source.next(&mut key)? {
+            fresh.extend(space.map(|_| number as u32));
+        } else {
+            return Err(Error::Input(format!(
+                "{name} has {number} keys, and {count} are asked for; ask for fewer"
+            )));
+        }
+        keys.push(&key);
+    }
+    Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_space_is_drawn_from_with_replacement() {
+        let requests = Requests::new("intkey(1000)", 1000, 7).expect("a good name");
+        // Of 1,000 draws out of 1,000 keys, 1 - 1/e are new: 632, with a standard deviation of 10.
+        assert!((582..682).contains(&requests.distinct), "{}", requests.distinct);
+        let mut different: Vec<_> = requests.keys.iter().collect();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), requests.distinct);
+        let all = Requests::new("intkey(3)", 1000, 7).expect("a good name");
+        assert_eq!(all.distinct, 3);
+        let often = all.keys.iter().filter(|key| *key == b"0").count();
+        assert!((250..420).contains(&often), "{often}");
+    }
+
+    #[test]
+    fn edits_come_as_they_are_made() {
+        let requests = Requests::new("editstr(16,26)", 500, 7).expect("a good name");
+        let differ = |n: usize| {
+            let (a, b) = (requests.keys.get(n - 1), requests.keys.get(n));
+            a.iter().zip(b).filter(|(a, b)| a != b).count()
+        };
+        assert!((1..500).all(|n| differ(n) <= 1), "also where a key comes twice in a row");
+        assert!(requests.distinct < 500);
+    }
+
+    #[test]
+    fn the_last_request_of_a_key_says_what_it_has() {
+        let requests = Requests::new("intkey(10)", 100, 7).expect("a good name");
+        for number in 0..100 {
+            let same = (0..100).filter(|&other| requests.keys.get(other) == requests.keys.get(number));
+            assert_eq!(requests.value_in_the_end(number), Requests::value(same.max().expect("itself")));
+        }
+        assert_eq!([0, 8_999, 12_345].map(Requests::value), [*b"1000", *b"9999", *b"4345"]);
+    }
+
+    #[test]
+    fn the_seed_decides_and_what_is_no_generator_is_refused() {
+        let of = |seed| Requests::new("randstr(3,4)", 100, seed).expect("a good name").keys;
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+        assert!(Requests::new("geese", 100, 1).is_err());
+    }
+}

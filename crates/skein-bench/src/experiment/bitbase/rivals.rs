@@ -1,0 +1,334 @@
+//! Other engines whose data may exceed their cache, beside ours: the same rows, the same cache, the same promise.
+//!
+//! One turn of one engine: an empty folder is loaded in batches and forced to disk once; rows are read, set and counted up at random, each a write of its own;
+//! all that without a log where that can be had, so that what was written since the last force may be lost. Then the folder is opened again so that each
+//! set survives a power cut, and some are timed.
+//!
+//! | engine | without a log | durable |
+//! | --- | --- | --- |
+//! | ours | `none`; forced by a checkpoint | `sync` |
+//! | LMDB | `NO_SYNC`, `WRITE_MAP`; `force_sync` | default flags |
+//! | redb | `Durability::None`; one immediate commit | `Durability::Immediate` |
+//! | `RocksDB` | no write-ahead log; a flush | the log with `sync` |
+//! | bf-tree | no log; nothing forces it | takes no part: it is read back from snapshots alone |
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Instant;
+
+use linkme::distributed_slice;
+
+use super::super::store::{contenders, contenders_count, krows_per_s, wrong};
+use super::series::{of_each, rate, space};
+use crate::experiment::findings::Place;
+use crate::experiment::setting::{BATCH, GETS, SYNC_PUTS};
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::machine::Peak;
+use crate::result::At;
+use crate::rival::store::{
+    Contender, DISK_LINKED, Entry, INTEGER_BYTES, Level, Outcome, Part, Rows, Setup, TRIES,
+};
+use crate::sys::pinned;
+use crate::{Error, Result};
+
+const LOAD: Place<'_> = rate("load");
+const GET: Place<'_> = rate("get");
+const GET_ONE: Place<'_> = rate("get, each by itself");
+const SET: Place<'_> = rate("set");
+const SET_MANY: Place<'_> = rate("set, 100 at once");
+const INC: Place<'_> = rate("inc");
+const DURABLE: Place<'_> = rate("set, durable");
+const ON_DISK: Place<'_> = space("on disk", "B/key");
+const MEMORY: Place<'_> = space("memory, most", "MiB");
+
+/// Bytes of values: integers, and others.
+const VALUES: [usize; 2] = [INTEGER_BYTES, 100];
+/// The part of the data that a small cache has, and the least that it is.
+const PART: u64 = 10;
+const CACHE_LEAST: u64 = 1 << 20;
+/// Sets of a batch.
+const MANY: usize = 100;
+/// What the linked trie's store has to have of the best other's rate.
+const AIM: f64 = 0.5;
+
+/// What an engine has in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cache {
+    /// All of it.
+    All,
+    /// A tenth.
+    Tenth,
+}
+
+impl Cache {
+    const EACH: [Self; 2] = [Self::All, Self::Tenth];
+
+    fn bytes(self, rows: &Rows) -> Option<u64> {
+        (self == Self::Tenth).then(|| (rows.bytes() / PART).max(CACHE_LEAST))
+    }
+
+    fn label(self, value_bytes: usize) -> String {
+        let words = if self == Self::All { "in cache" } else { "cache of a tenth" };
+        format!("{value_bytes} B, {words}")
+    }
+}
+
+fn count(plan: &Plan) -> usize {
+    plan.keys_or([100_000, 1_000_000, 1_000_000, 10_000_000])
+}
+
+fn operations(plan: &Plan) -> usize {
+    plan.setting(&GETS, count(plan).min(1_000_000))
+}
+
+fn durable_sets(plan: &Plan) -> usize {
+    plan.setting(&SYNC_PUTS, plan.size.pick([100, 300, 500, 1000]))
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static RIVALS: Experiment = Experiment {
+    name: "bitbase-rivals",
+    rank: 268,
+    title: "load, get, set and inc beside LMDB, redb, bf-tree and RocksDB: integers and 100-byte values, all in cache and with a cache of a tenth",
+    source: "this project's aims",
+    claim: "the store over the linked trie has at least half of the rate of the best other engine on get with all data in cache, and on set at equal durability",
+    memory: |plan| {
+        let [.., longest] = VALUES;
+        Ok(count(plan) as u64 * (3 * (longest as u64 + 8) + 100) + 16 * operations(plan) as u64)
+    },
+    steps: |plan| plan.rounds * VALUES.len() * Cache::EACH.len() * contenders_count(Part::Pages),
+    run,
+    judge,
+};
+
+fn run(bench: &mut Bench) -> Result<()> {
+    let entries = contenders(bench, Part::Pages)?;
+    let plan = bench.plan.clone();
+    bench.set("rows", format!("{} of 8 random key bytes", count(&plan)));
+    bench.set("operations of a loop", operations(&plan));
+    bench.set("durable sets", durable_sets(&plan));
+    bench.findings.note(format!(
+        "a cache of a tenth is one of the bytes of keys and values, of {} MiB at least; the system caches files besides",
+        CACHE_LEAST >> 20
+    ));
+    let scratch = bench.scratch()?;
+    for value_bytes in VALUES {
+        let rows = Rows::new(count(&plan), value_bytes, plan.seed);
+        for round in 0..plan.rounds {
+            for (cache, entry) in
+                Cache::EACH.into_iter().flat_map(|cache| entries.iter().map(move |entry| (cache, entry)))
+            {
+                let label = cache.label(value_bytes);
+                bench.step(&format!("{label}: round {}, {}", round + 1, entry.name));
+                let folder = scratch.fresh("store")?;
+                let at = At::name("data", &label);
+                Turn { entry, rows: &rows, cache: cache.bytes(&rows), folder: &folder, at }
+                    .measure(bench, value_bytes == INTEGER_BYTES)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One engine's turn at one point.
+struct Turn<'a> {
+    entry: &'a Entry,
+    rows: &'a Rows,
+    cache: Option<u64>,
+    folder: &'a Path,
+    at: At,
+}
+
+impl Turn<'_> {
+    fn measure(&self, bench: &mut Bench, are_integers: bool) -> Result<()> {
+        let (plan, peak) = (bench.plan.clone(), Peak::begin()?);
+        let mut opened = self.open(Level::None)?;
+        let store = opened.as_mut();
+        self.load(bench, store)?;
+        let asked = self.rows.sample(operations(&plan));
+        self.get(bench, store, GET, &asked, asked.len())?;
+        self.get(bench, store, GET_ONE, &asked, 1)?;
+        self.timed(bench, SET, asked.len(), || asked.iter().try_for_each(|&n| store.put(self.rows, n)))?;
+        let batches = asked.iter().step_by(MANY).map(|&n| n.min(self.rows.len().saturating_sub(MANY)));
+        let batches: Vec<usize> = batches.collect();
+        let many = MANY.min(self.rows.len());
+        self.timed(bench, SET_MANY, batches.len() * many, || {
+            batches.iter().try_for_each(|&n| store.put_batch(self.rows, n..n + many))
+        })?;
+        if are_integers {
+            self.timed(bench, INC, asked.len(), || asked.iter().try_for_each(|&n| store.inc(self.rows, n)))?;
+            self.check_sums(store, &asked)?;
+        }
+        bench.add(MEMORY, self.entry.name, Some(&self.at), of_each(peak.above()?, 1 << 20))?;
+        self.named(opened.close())?;
+        if self.entry.durable { self.durable(bench) } else { Ok(()) }
+    }
+
+    /// Durable sets, of what can be opened again.
+    fn durable(&self, bench: &mut Bench) -> Result<()> {
+        let mut store = self.open(Level::Sync)?;
+        let asked = self.rows.sample(durable_sets(&bench.plan));
+        self.timed(bench, DURABLE, asked.len(), || asked.iter().try_for_each(|&n| store.put(self.rows, n)))?;
+        self.named(store.close())
+    }
+
+    /// An engine's error, with its name.
+    fn named<T>(&self, done: Outcome<T>) -> Result<T> {
+        done.map_err(|error| Error::Failed(format!("{}: {error}", self.entry.name)))
+    }
+
+    fn open(&self, level: Level) -> Result<Box<dyn Contender>> {
+        let setup = Setup { folder: self.folder, level, bytes: self.rows.bytes(), cache: self.cache };
+        self.named((self.entry.open)(&setup))
+    }
+
+    /// Times so many operations on one core.
+    fn timed(
+        &self,
+        bench: &mut Bench,
+        place: Place<'_>,
+        operations: usize,
+        work: impl FnOnce() -> Outcome<()>,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        let done = pinned(0, work)?;
+        let figure = krows_per_s(operations, begun);
+        self.named(done)?;
+        bench.add(place, self.entry.name, Some(&self.at), figure)
+    }
+
+    /// Loads all rows, and forces them to disk, which counts.
+    fn load(&self, bench: &mut Bench, store: &mut dyn Contender) -> Result<()> {
+        let (rows, batch) = (self.rows, bench.plan.setting(&BATCH, 1000));
+        self.timed(bench, LOAD, rows.len(), || {
+            for first in (0..rows.len()).step_by(batch) {
+                store.put_batch(rows, first..(first + batch).min(rows.len()))?;
+            }
+            store.force()
+        })?;
+        if !self.entry.durable {
+            return Ok(());
+        }
+        let bytes = bytes_on_disk(self.folder)?;
+        bench.add(ON_DISK, self.entry.name, Some(&self.at), of_each(bytes, rows.len() as u64))
+    }
+
+    /// Reads these rows, so many in a transaction, and checks every value.
+    fn get(
+        &self,
+        bench: &mut Bench,
+        store: &mut dyn Contender,
+        place: Place<'_>,
+        asked: &[usize],
+        at_once: usize,
+    ) -> Result<()> {
+        let mut right = 0;
+        self.timed(bench, place, asked.len(), || {
+            asked.chunks(at_once.max(1)).try_for_each(|numbers| {
+                store.get_each(self.rows, numbers, &mut |n, value| {
+                    right += usize::from(value.is_some_and(|value| self.rows.is(n, value)));
+                })
+            })
+        })?;
+        if right < asked.len() {
+            return Err(wrong(self.entry.name, place.measure, asked.len() - right));
+        }
+        Ok(())
+    }
+
+    /// Whether each integer is what it was, and one more for each time that it was counted up.
+    fn check_sums(&self, store: &mut dyn Contender, counted: &[usize]) -> Result<()> {
+        let mut times = HashMap::<usize, u64>::new();
+        for &n in counted {
+            *times.entry(n).or_default() += 1;
+        }
+        let numbers: Vec<usize> = times.keys().copied().collect();
+        let mut right = 0;
+        let read = store.get_each(self.rows, &numbers, &mut |n, value| {
+            let sum = (Rows::integer(n) + times[&n]).to_string();
+            right += usize::from(value == Some(sum.as_bytes()));
+        });
+        self.named(read)?;
+        if right < numbers.len() {
+            return Err(wrong(self.entry.name, INC.measure, numbers.len() - right));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of the blocks that all files of a folder have: files with holes count what they have.
+fn bytes_on_disk(folder: &Path) -> Result<u64> {
+    let failed = |error| Error::io("look at", folder, error);
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let data = entry.metadata().map_err(failed)?;
+        bytes += if data.is_dir() { bytes_on_disk(&entry.path())? } else { 512 * data.blocks() };
+    }
+    Ok(bytes)
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let is_ours = |name: &str| TRIES.iter().any(|trie| trie.name == name);
+    let others: Vec<&str> =
+        findings.contenders.iter().map(|it| &*it.name).filter(|name| !is_ours(name)).collect();
+    let judge_measure = |place: Place<'_>, wanted: &dyn Fn(&str) -> bool| {
+        let ratio = |label: &str| {
+            let rate = |name: &str| findings.median(place.measure, name, Some(label));
+            let best = others.iter().filter_map(|name| Some((*name, rate(name)?)));
+            let (name, best) = best.max_by(|a, b| a.1.total_cmp(&b.1))?;
+            Some((format!("{label}, {name}"), rate(DISK_LINKED)? / best))
+        };
+        let labels = findings.labels(place.measure).into_iter().flatten().filter(|label| wanted(label));
+        let ratios: Vec<_> = labels.filter_map(ratio).collect();
+        Judgement::at_least(AIM, &format!("{}, linked trie / the best other", place.measure), &ratios)
+    };
+    let in_cache = |label: &str| VALUES.iter().any(|&bytes| label == Cache::All.label(bytes));
+    judge_measure(GET, &in_cache)
+        .beside(judge_measure(GET_ONE, &in_cache))
+        .beside(judge_measure(SET, &|_| true))
+        .beside(judge_measure(DURABLE, &|_| true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+
+    #[test]
+    fn the_best_other_counts_and_our_other_tries_do_not() {
+        let judged = |get: f64, missing: f64| {
+            let mut findings = Findings::default();
+            for (name, times) in [(DISK_LINKED, 1.0), (TRIES[1].name, 9.0), ("lmdb", 2.0), ("redb", 1.0)] {
+                findings.contender(name, "");
+                for (cache, rate) in [(Cache::All, get), (Cache::Tenth, missing)] {
+                    let rate = if name == DISK_LINKED { rate } else { times };
+                    let at = At::name("data", &cache.label(100));
+                    findings.add(GET, name, Some(&at), rate);
+                    findings.add(SET, name, Some(&at), rate);
+                }
+            }
+            judge(&findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+        };
+        assert_eq!(judged(1.1, 1.0), [Holds, CannotBeTested, Holds, CannotBeTested]);
+        assert_eq!(judged(1.1, 0.9), [Holds, CannotBeTested, DoesNotHold, CannotBeTested]);
+        assert_eq!(judged(0.9, 1.1), [DoesNotHold, CannotBeTested, DoesNotHold, CannotBeTested]);
+    }
+
+    #[test]
+    fn a_small_cache_has_its_least() {
+        assert_eq!(Cache::All.bytes(&Rows::new(1000, 4, 1)), None);
+        assert_eq!(Cache::Tenth.bytes(&Rows::new(1000, 4, 1)), Some(1 << 20));
+        assert_eq!(Cache::Tenth.bytes(&Rows::new(1_000_000, 100, 1)), Some(10_800_000));
+    }
+
+    #[test]
+    fn folders_within_folders_count() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let inner = folder.path().join("inner");
+        std::fs::create_dir(&inner).expect("made");
+        std::fs::write(inner.join("file"), vec![1; 100_000]).expect("written");
+        assert!(bytes_on_disk(folder.path()).expect("there") >= 100_000);
+    }
+}

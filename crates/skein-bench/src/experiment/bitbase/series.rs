@@ -1,0 +1,183 @@
+//! One point of one line of a figure: a trie in an empty folder, all requests set, some got.
+//!
+//! The paper's system has no log, so neither has ours here: it is opened at `none`, and takes no checkpoint but the one at the end, which writes what the
+//! cache still has. The rate of the requests is without that last checkpoint, as the paper's is without what the system writes back later; the rate
+//! with it stands beside.
+
+use std::path::Path;
+
+use skein_disk::{DiskOptions, DiskStore, Durability, PAGE};
+
+use crate::experiment::Bench;
+use crate::experiment::findings::Place;
+use crate::experiment::scratch::Scratch;
+use crate::keyset::Random;
+use crate::machine::Peak;
+use crate::result::{At, Better};
+use crate::rival::store::Trie;
+use crate::sys::{Clock, pinned};
+use crate::{Error, Result};
+
+use super::requests::Requests;
+
+/// Requests per second, as they come.
+pub const SET: Place<'_> = rate("set");
+/// The same with all pages written at the end.
+const WRITTEN: Place<'_> = rate("set, and all pages written");
+/// Requests for the values, after all were set.
+pub const GET: Place<'_> = rate("get");
+/// The paper's bytes per query.
+pub const GROWTH: Place<'_> = space("file per request", "B/request");
+/// The same of what the file needs, by keys.
+pub const PER_KEY: Place<'_> = space("pages in use per key", "B/key");
+/// Which part of the pages that were asked for had to be read.
+pub const MISSES: Place<'_> =
+    Place { measure: "pages read", unit: "% of those asked for", better: Better::Less };
+const MEMORY: Place<'_> = space("memory, most", "MiB");
+
+/// A measure of thousands of requests per second.
+pub const fn rate(measure: &str) -> Place<'_> {
+    Place { measure, unit: "kreq/s", better: Better::More }
+}
+
+/// A measure of space.
+pub const fn space<'a>(measure: &'a str, unit: &'a str) -> Place<'a> {
+    Place { measure, unit, better: Better::Less }
+}
+
+/// Gets at most, of keys of random requests.
+const GETS_MOST: usize = 1_000_000;
+
+/// Options of a trie's store without a log, with a cache of so many pages.
+pub fn options(trie: &Trie, cache_pages: usize) -> DiskOptions {
+    DiskOptions {
+        shape: trie.shape,
+        cache_pages,
+        durability: Durability::None,
+        checkpoint_bytes: 0,
+        ..DiskOptions::default()
+    }
+}
+
+/// An error of the disk engine.
+#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+pub fn failed(error: skein_disk::DiskError) -> Error {
+    Error::Failed(format!("the disk engine: {error}"))
+}
+
+/// Thousands per second.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+pub fn thousands(count: usize, seconds: f64) -> f64 {
+    count as f64 / seconds / 1e3
+}
+
+/// A part of a whole, or so many bytes of each.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+pub fn of_each(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// Sets the value of each of these requests; returns the seconds that it took.
+pub fn set(
+    store: &DiskStore,
+    asked: &Requests,
+    mut numbers: std::ops::Range<usize>,
+    clock: Clock,
+) -> Result<f64> {
+    let begun = clock.now();
+    let done = pinned(0, || {
+        numbers.try_for_each(|number| store.set(asked.keys.get(number), &Requests::value(number)).map(drop))
+    })?;
+    done.map_err(failed)?;
+    Ok(clock.since(begun).as_secs_f64())
+}
+
+/// One line of a figure at one point.
+#[derive(Debug)]
+pub struct Series<'a> {
+    /// Its name in the figure.
+    pub name: &'a str,
+    /// How the store is opened.
+    pub options: DiskOptions,
+    /// What is asked.
+    pub asked: &'a Requests,
+    /// Where it stands.
+    pub at: Option<At>,
+}
+
+impl Series<'_> {
+    /// One round.
+    ///
+    /// # Errors
+    /// If the engine fails, or answers wrongly.
+    pub fn measure(&self, bench: &mut Bench, scratch: &Scratch) -> Result<()> {
+        let (folder, peak, clock) = (scratch.fresh("disk")?, Peak::begin()?, bench.plan.clock);
+        let store = DiskStore::open(&folder, self.options.clone()).map_err(failed)?;
+        let count = self.asked.len();
+        let seconds = set(&store, self.asked, 0..count, clock)?;
+        self.add(bench, SET, thousands(count, seconds))?;
+        let begun = Clock::Wall.now();
+        store.checkpoint().map_err(failed)?;
+        let written = Clock::Wall.since(begun).as_secs_f64();
+        self.add(bench, WRITTEN, thousands(count, seconds + written))?;
+        self.space(bench, &store, &folder)?;
+        let got = self.get(bench, &store)?;
+        self.add(bench, GET, got)?;
+        let buffer = store.stats().buffer;
+        self.add(bench, MISSES, 100.0 * of_each(buffer.misses, buffer.hits + buffer.misses))?;
+        self.add(bench, MEMORY, of_each(peak.above()?, 1 << 20))?;
+        store.close().map_err(failed)
+    }
+
+    fn add(&self, bench: &mut Bench, place: Place<'_>, figure: f64) -> Result<()> {
+        bench.add(place, self.name, self.at.as_ref(), figure)
+    }
+
+    /// What the file takes for a request, and nothing else.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn measure_space(&self, scratch: &Scratch) -> Result<f64> {
+        let folder = scratch.fresh("disk")?;
+        let store = DiskStore::open(&folder, self.options.clone()).map_err(failed)?;
+        set(&store, self.asked, 0..self.asked.len(), Clock::Wall)?;
+        store.close().map_err(failed)?;
+        Ok(of_each(file_bytes(&folder)?, self.asked.len() as u64))
+    }
+
+    /// What the file takes.
+    fn space(&self, bench: &mut Bench, store: &DiskStore, folder: &Path) -> Result<()> {
+        let buffer = store.stats().buffer;
+        let in_use = u64::from(buffer.file_pages - buffer.free_pages) * PAGE as u64;
+        self.add(bench, GROWTH, of_each(file_bytes(folder)?, self.asked.len() as u64))?;
+        self.add(bench, PER_KEY, of_each(in_use, self.asked.distinct as u64))
+    }
+
+    /// Gets the keys of random requests, and checks every value; thousands per second.
+    fn get(&self, bench: &Bench, store: &DiskStore) -> Result<f64> {
+        let (asked, clock) = (self.asked, bench.plan.clock);
+        let mut random = Random::new(bench.plan.seed);
+        let numbers: Vec<usize> =
+            (0..asked.len().min(GETS_MOST)).map(|_| random.below(asked.len())).collect();
+        let begun = clock.now();
+        let wrong = pinned(0, || {
+            numbers.iter().try_fold(0, |wrong, &number| {
+                let value = store.get(asked.keys.get(number))?;
+                Ok(wrong + usize::from(value.as_deref() != Some(&asked.value_in_the_end(number)[..])))
+            })
+        })?;
+        let seconds = clock.since(begun).as_secs_f64();
+        match wrong.map_err(failed)? {
+            0 => Ok(thousands(numbers.len(), seconds)),
+            wrong => {
+                Err(Error::Wrong { contender: self.name.to_owned(), measure: GET.measure.to_owned(), wrong })
+            }
+        }
+    }
+}
+
+/// Bytes of the file that a store in this folder has, as long as it is.
+pub fn file_bytes(folder: &Path) -> Result<u64> {
+    let path = folder.join("data.skein");
+    Ok(std::fs::metadata(&path).map_err(|error| Error::io("look at", &path, error))?.len())
+}

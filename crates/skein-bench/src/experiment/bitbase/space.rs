@@ -1,0 +1,126 @@
+//! Figure 9: what the file takes, over the length of keys (as its caption says) and over the space that they are from (as its text says).
+
+use linkme::distributed_slice;
+
+use super::requests::Requests;
+use super::series::{GROWTH, Series, options};
+use super::{CLASSICAL, HASH, LINKED, cache_pages, count, memory, wanted};
+use crate::Result;
+use crate::experiment::findings::Place;
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
+use crate::result::At;
+use crate::rival::store::{TRIES, Trie};
+
+/// Bytes of a key of `randstr`.
+const LENGTHS: [u32; 4] = [8, 16, 32, 64];
+/// The space of `intkey`, in bits: at the least of them few keys of a million come twice.
+const SPACES: [u32; 5] = [24, 31, 40, 50, 63];
+
+/// A measure of the file over one axis.
+const fn file(measure: &str) -> Place<'_> {
+    Place { measure, ..GROWTH }
+}
+
+const BY_LENGTH: Place<'_> = file("file per request, by key length");
+const BY_SPACE: Place<'_> = file("file per request, by key space");
+
+/// What "does not change" is taken for.
+const SAME: f64 = 0.05;
+
+/// The points: a generator's name, the measure of the file there, and where it stands.
+fn points() -> impl Iterator<Item = (String, Place<'static>, At)> {
+    let lengths = LENGTHS.into_iter().map(|length| {
+        (format!("randstr({length},26)"), BY_LENGTH, At::number("key bytes", f64::from(length)))
+    });
+    let spaces = SPACES.into_iter().map(|bits| {
+        (format!("intkey({})", 1_u64 << bits), BY_SPACE, At::number("bits of the key space", f64::from(bits)))
+    });
+    lengths.chain(spaces)
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static FIG9: Experiment = Experiment {
+    name: "bitbase-fig9",
+    rank: 265,
+    title: "what the file takes for a request, over the length of keys and over their space",
+    source: "Xie (BitBase), figure 9 and section 4.4",
+    claim: "the classical trie's file grows the fastest with the keys, the linked trie's is the smallest in the beginning, the hash trie's does not change with them",
+    memory: |plan| {
+        let names: Vec<_> = points().map(|(name, ..)| name).collect();
+        memory(plan, names.iter().map(String::as_str), cache_pages(plan))
+    },
+    steps: |plan| plan.rounds * (LENGTHS.len() + SPACES.len()) * TRIES.len(),
+    run,
+    judge,
+};
+
+fn run(bench: &mut Bench) -> Result<()> {
+    let tries = wanted(bench, &TRIES)?;
+    let (count, pages) = (count(&bench.plan), cache_pages(&bench.plan));
+    bench.set("requests", count);
+    let scratch = bench.scratch()?;
+    for (name, place, at) in points() {
+        let asked = Requests::new(&name, count, bench.plan.seed)?;
+        for round in 0..bench.plan.rounds {
+            for trie in &tries {
+                bench.step(&format!("{name}: round {}, {}", round + 1, trie.name));
+                let (line, at) = (trie.words, Some(at.clone()));
+                let series =
+                    Series { name: line, options: options(trie, pages), asked: &asked, at: at.clone() };
+                let grown = series.measure_space(&scratch)?;
+                bench.add(place, line, at.as_ref(), grown)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    judge_axis(findings, BY_LENGTH.measure).beside(judge_axis(findings, BY_SPACE.measure))
+}
+
+/// The three claims over one axis.
+fn judge_axis(findings: &Findings, measure: &str) -> Judgement {
+    let kept = |trie: &Trie| findings.kept(measure, trie.words);
+    let (Some(classical), Some(linked), Some(hash)) = (kept(CLASSICAL), kept(LINKED), kept(HASH)) else {
+        return Judgement::untested(format!("{measure}: all three tries have to be measured"));
+    };
+    let times =
+        format!("{measure}, last / first: classical {classical:.2}, linked {linked:.2}, hash {hash:.2}");
+    let fastest =
+        Judgement::of(classical > linked && classical > hash, format!("{times}; classical is to be most"));
+    let unchanged = Judgement::of((hash - 1.0).abs() <= SAME, format!("{times}; hash is to be 1"));
+    let first = findings.labels(measure).first().copied().flatten();
+    let smallest = [CLASSICAL, HASH].map(|trie| {
+        let ratio =
+            findings.median(measure, LINKED.words, first)? / findings.median(measure, trie.words, first)?;
+        Some((format!("/ {}", trie.words), ratio))
+    });
+    let smallest: Vec<_> = smallest.into_iter().flatten().collect();
+    fastest
+        .beside(Judgement::at_most(1.0, &format!("{measure}, at first, linked trie"), &smallest))
+        .beside(unchanged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+
+    #[test]
+    fn each_claim_has_its_figures() {
+        let mut findings = Findings::default();
+        let judged = |findings: &Findings| {
+            judge(findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+        };
+        assert_eq!(judged(&findings), [CannotBeTested; 2]);
+        let files = [(CLASSICAL, [50.0, 400.0]), (LINKED, [40.0, 200.0]), (HASH, [90.0, 91.0])];
+        for (trie, [first, last]) in files {
+            for (at, figure) in [(8.0, first), (64.0, last)] {
+                findings.add(BY_LENGTH, trie.words, Some(&At::number("key bytes", at)), figure);
+                findings.add(BY_SPACE, trie.words, Some(&At::number("bits", at)), figure * at);
+            }
+        }
+        assert_eq!(judged(&findings), [Holds, Holds, Holds, Holds, Holds, DoesNotHold]);
+    }
+}

@@ -1,0 +1,76 @@
+use super::super::{bench, named};
+use super::*;
+use crate::result::{Cell, Line, Machine, Sink, Verdict, read};
+use crate::rival::store::{self, Part};
+
+/// Runs an experiment at a tiny size; returns its cells and its verdicts.
+fn tiny(name: &str, count: usize) -> (Vec<Cell>, Vec<Verdict>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let stores = folder.path().join("stores");
+    let plan = Plan { count: Some(count), rounds: 1, folder: stores.clone(), ..Plan::of_a_test() };
+    let results = folder.path().join("results.jsonl");
+    let mut sink = Sink::append(&results).expect("a file");
+    let experiment = named(name).expect("registered");
+    assert!((experiment.memory)(&plan).expect("good names") > 0 && (experiment.steps)(&plan) > 0);
+    bench::run(experiment, &plan, &Machine::default(), true, &mut sink).expect("it runs");
+    assert_eq!(std::fs::read_dir(stores).expect("made").count(), 0, "folders stay behind");
+    let (mut cells, mut verdicts) = (Vec::new(), Vec::new());
+    for line in read(&results).expect("readable") {
+        match line {
+            Line::Cell(cell) => cells.push(cell),
+            Line::Verdict(verdict) => verdicts.push(verdict),
+            Line::Run(_) | Line::Note(_) => {}
+        }
+    }
+    assert!(cells.iter().all(|cell| cell.rounds.len() == 1 && cell.rounds[0] >= 0.0), "{cells:?}");
+    (cells, verdicts)
+}
+
+/// How many cells a measure has.
+fn of(cells: &[Cell], measure: &str) -> usize {
+    cells.iter().filter(|cell| cell.measure == measure).count()
+}
+
+#[test]
+fn every_figure_has_its_lines_and_its_verdicts() {
+    for (name, sets, verdicts) in [
+        ("bitbase-fig4", 5 * 2, 3),
+        ("bitbase-fig5", 5 * 2 * 2, 2),
+        ("bitbase-fig6", 5 * 2, 2),
+        ("bitbase-fig7", 7, 2),
+        ("bitbase-fig8", 7 * 3, 3),
+        ("bitbase-growth", 20 * 3, 3),
+    ] {
+        let (cells, judged) = tiny(name, 300);
+        assert_eq!((of(&cells, "set"), judged.len()), (sets, verdicts), "{name}");
+    }
+}
+
+#[test]
+fn the_file_is_measured_over_both_axes() {
+    let (cells, judged) = tiny("bitbase-fig9", 300);
+    let by = |axis: &str| of(&cells, &format!("file per request, by key {axis}"));
+    assert_eq!((by("length"), by("space"), judged.len()), (4 * 3, 5 * 3, 6));
+}
+
+#[test]
+fn every_way_to_read_has_its_figures_on_every_kind_of_reads() {
+    let (cells, judged) = tiny("bitbase-cache", 3_000);
+    assert_eq!((of(&cells, "get"), of(&cells, "pages read"), judged.len()), (12, 12, 2));
+}
+
+#[test]
+fn our_tries_stand_beside_the_engines_of_this_build() {
+    let (cells, judged) = tiny("bitbase-rivals", 300);
+    let engines = store::all().into_iter().filter(|entry| entry.part.takes(Part::Pages)).count();
+    let points = 2 * 2 * engines;
+    for measure in ["load", "get", "get, each by itself", "set", "set, 100 at once"] {
+        assert_eq!(of(&cells, measure), points, "{measure}");
+    }
+    assert_eq!((of(&cells, "inc"), judged.len()), (points / 2, 4));
+    let durable = store::all().into_iter().filter(|entry| entry.part.takes(Part::Pages) && entry.durable);
+    assert_eq!(
+        (of(&cells, "on disk"), of(&cells, "set, durable")),
+        (4 * durable.clone().count(), 4 * durable.count())
+    );
+}

@@ -1,0 +1,222 @@
+//! `BitBase`'s section 4.5: our server over the disk engine beside Redis, both logging, asked by Redis' own `redis-benchmark`.
+//!
+//! Servers run on one core and the client on another, as in the other experiments here; each server is alone on its core while it is asked. `redis-benchmark` checks
+//! no values, but errors end the run.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use linkme::distributed_slice;
+
+use super::target::{CLIENT_CORE, launch, row_bytes};
+use super::{MANY_CONNECTIONS, REQUESTS, cpu, pipelines, rate};
+use crate::experiment::findings::Place;
+use crate::experiment::setting::CONNECTIONS;
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::result::At;
+use crate::rival::server::{
+    self, DISK, Entry, OURS, Process, Running, Start, free_address, on_path, version,
+};
+use crate::sys::pinned;
+use crate::{Error, Result};
+
+const CLIENT: &str = "redis-benchmark";
+const REDIS: &str = "redis";
+/// Whom it compares, in the order of their turns.
+const SERVERS: [&str; 3] = [DISK, OURS, REDIS];
+
+/// The paper's key space and value.
+const KEYS: usize = 100_000;
+const VALUE_BYTES: usize = 4;
+/// Requests that fill the key space before the clock starts, for each key.
+const FILL: usize = 10;
+
+/// The client's names of its tests, and ours.
+const TESTS: [(&str, Place<'_>, Place<'_>); 2] =
+    [("set", rate("SET"), cpu("SET, CPU")), ("get", rate("GET"), cpu("GET, CPU"))];
+
+fn keys(plan: &Plan) -> usize {
+    plan.count.unwrap_or(KEYS)
+}
+
+/// Requests of a loop: four times as many in deep pipelines.
+fn requests(plan: &Plan, pipeline: usize) -> usize {
+    let shallow = plan.size.pick([100_000, 200_000, 500_000, 1_000_000]).min(10 * keys(plan));
+    plan.setting(&REQUESTS, if pipeline < 8 { shallow } else { 4 * shallow })
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static EXPERIMENT: Experiment = Experiment {
+    name: "bitbase-redis",
+    rank: 269,
+    title: "SET and GET of 4-byte values over 100,000 keys by redis-benchmark: our server over the disk engine, beside Redis with its append-only file",
+    source: "Xie (BitBase), section 4.5",
+    claim: "our server over the linked trie on disk answers at least as many SETs and GETs per second as Redis with appendfsync everysec (the paper: comparable)",
+    memory: |plan| Ok(3 * keys(plan) as u64 * row_bytes(16, VALUE_BYTES as u64) + (512 << 20)),
+    steps: |plan| plan.rounds * pipelines(plan).len() * TESTS.len() + 1,
+    run,
+    judge,
+};
+
+/// A server that runs.
+struct Target {
+    name: &'static str,
+    process: Process,
+}
+
+fn run(bench: &mut Bench) -> Result<()> {
+    let Some(client) = on_path(CLIENT) else {
+        bench.findings.absent(CLIENT, "not installed; Debian's package redis-tools has it".to_owned());
+        return Ok(());
+    };
+    bench.set("client", version(&client).unwrap_or_else(|| CLIENT.to_owned()));
+    bench.set("keys", keys(&bench.plan));
+    bench.step("starting and loading the servers");
+    // The folder outlives the servers.
+    let scratch = bench.scratch()?;
+    let mut targets = Vec::new();
+    for entry in server::all().into_iter().filter(|entry| SERVERS.contains(&entry.name)) {
+        let folder = scratch.fresh(entry.name)?;
+        if let Some(mut target) = start(bench, entry, &folder)? {
+            target.ask(&client, &bench.plan, "set", (64, FILL * keys(&bench.plan)))?;
+            targets.push(target);
+        }
+    }
+    if targets.is_empty() {
+        return Err(Error::Input(format!("no server is left to measure; there are: {}", SERVERS.join(", "))));
+    }
+    for round in 0..bench.plan.rounds {
+        for pipeline in pipelines(&bench.plan) {
+            for (test, rate, cpu) in TESTS {
+                bench.step(&format!("round {}, {test} at pipeline {pipeline}", round + 1));
+                for target in &mut targets {
+                    target.measure(bench, &client, test, pipeline, (rate, cpu))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Starts a server, if it is wanted and installed.
+fn start(bench: &mut Bench, entry: &'static Entry, folder: &Path) -> Result<Option<Target>> {
+    if !bench.plan.wants(entry.name) {
+        return Ok(None);
+    }
+    let keys = keys(&bench.plan) as u64;
+    let start = Start {
+        address: free_address()?,
+        folder,
+        logs: true,
+        bytes: keys * (16 + VALUE_BYTES as u64),
+        keys,
+        index: entry.index,
+    };
+    Ok(launch(bench, entry, &start)?.map(|process| Target { name: entry.name, process }))
+}
+
+impl Target {
+    /// One loop: requests per second as the client counts them, and CPU time of the server per request.
+    fn measure(
+        &mut self,
+        bench: &mut Bench,
+        client: &Path,
+        test: &str,
+        pipeline: usize,
+        (rate, cpu): (Place<'_>, Place<'_>),
+    ) -> Result<()> {
+        let requests = requests(&bench.plan, pipeline);
+        let before = self.process.cpu_seconds()?;
+        let per_second = self.ask(client, &bench.plan, test, (pipeline, requests))?;
+        let cpu_seconds = self.process.cpu_seconds()? - before;
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let (at, requests) = (At::number("pipeline", pipeline as f64), requests as f64);
+        bench.add(rate, self.name, Some(&at), per_second / 1e3)?;
+        bench.add(cpu, self.name, Some(&at), cpu_seconds / requests * 1e6)
+    }
+
+    /// Requests per second of one of the client's tests, in such pipelines, so many.
+    fn ask(&mut self, client: &Path, plan: &Plan, test: &str, how: (usize, usize)) -> Result<f64> {
+        let done = ask(client, self.process.address(), plan, test, how);
+        done.map_err(|error| self.process.explain(error))
+    }
+}
+
+fn ask(
+    client: &Path,
+    address: SocketAddr,
+    plan: &Plan,
+    test: &str,
+    (pipeline, requests): (usize, usize),
+) -> Result<f64> {
+    let numbers = [
+        ("-p", usize::from(address.port())),
+        ("-c", plan.setting(&CONNECTIONS, MANY_CONNECTIONS)),
+        ("-n", requests),
+        ("-P", pipeline),
+        ("-r", keys(plan)),
+        ("-d", VALUE_BYTES),
+    ];
+    let mut command = Command::new(client);
+    // Releases before 7.0 go on after errors, and tell of them only if asked to.
+    command.args(["-h", "127.0.0.1", "-t", test, "--csv", "-e"]).stdin(Stdio::null());
+    for (name, number) in numbers {
+        command.args([name, &number.to_string()]);
+    }
+    let failed = |what: String| Error::Failed(format!("{CLIENT} -t {test}: {what}"));
+    let output = pinned(CLIENT_CORE, || command.output())?.map_err(|error| failed(error.to_string()))?;
+    let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() || said.contains("Error") || wrong.contains("Error") {
+        return Err(failed(format!("it ended ({}): {} {}", output.status, said.trim(), wrong.trim())));
+    }
+    requests_per_second(&said, test).ok_or_else(|| failed(format!("it said: {}", said.trim())))
+}
+
+/// The rate of a test in the client's table: lines of `"SET","12345.67",...`.
+fn requests_per_second(table: &str, test: &str) -> Option<f64> {
+    let line = table.lines().find_map(|line| {
+        let rest = line.strip_prefix('"')?;
+        let (name, rest) = rest.split_once("\",\"")?;
+        name.eq_ignore_ascii_case(test).then_some(rest)
+    })?;
+    line.split('"').next()?.parse().ok()
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let judged = TESTS.map(|(_, rate, _)| {
+        let ratios = findings.ratios(rate.measure, DISK, REDIS);
+        Judgement::at_least(1.0, &format!("{}, {DISK} / {REDIS}, at pipeline", rate.measure), &ratios)
+    });
+    Judgement::each_of(judged, "not measured")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer::{CannotBeTested, DoesNotHold, Holds};
+
+    #[test]
+    fn the_clients_table_is_read() {
+        let table = "\"test\",\"rps\",\"avg_latency_ms\"\n\"SET\",\"65789.48\",\"0.386\"\n";
+        assert_eq!(requests_per_second(table, "set"), Some(65_789.48));
+        assert_eq!(requests_per_second(table, "get"), None);
+        assert_eq!(requests_per_second("\"SET\",\"fast\"", "set"), None);
+    }
+
+    #[test]
+    fn sets_and_gets_are_judged_by_themselves() {
+        let mut findings = Findings::default();
+        let judged = |findings: &Findings| {
+            judge(findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+        };
+        assert_eq!(judged(&findings), [CannotBeTested; 2]);
+        for ((_, rate, _), ours) in TESTS.into_iter().zip([1.1, 0.9]) {
+            let at = At::number("pipeline", 1.0);
+            findings.add(rate, DISK, Some(&at), ours);
+            findings.add(rate, OURS, Some(&at), 2.0);
+            findings.add(rate, REDIS, Some(&at), 1.0);
+        }
+        assert_eq!(judged(&findings), [Holds, DoesNotHold]);
+    }
+}

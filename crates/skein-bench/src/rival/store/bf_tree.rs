@@ -1,0 +1,89 @@
+//! The crate `bf-tree` over a file, without a log.
+//!
+//! A tree is read back from a snapshot alone, so it is measured where it was filled, and not opened again.
+
+use std::ops::Range;
+
+use bf_tree::{BfTree, Config, LeafInsertResult, LeafReadResult};
+use linkme::distributed_slice;
+
+use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, one_more, text};
+
+#[distributed_slice(STORES)]
+static ENTRY: Entry = Entry {
+    name: "bf-tree",
+    about: "bf-tree 0.5 over a file, its default backend, without a log; a buffer of the cache that is asked for, or twice the data, as the next power of two; it is not read back after it is closed, so it takes no part in durable sets",
+    rank: 30,
+    part: Part::Pages,
+    durable: false,
+    open: |setup| Ok(Box::new(Tree::open(setup)?)),
+};
+
+/// Bytes of the longest value.
+const VALUE_MOST: usize = 1024;
+
+/// A tree with its file.
+struct Tree {
+    tree: BfTree,
+    value: [u8; VALUE_MOST],
+}
+
+impl Tree {
+    fn open(setup: &Setup<'_>) -> Outcome<Self> {
+        if setup.level == Level::Sync {
+            return Err("it is read back from snapshots alone".to_owned());
+        }
+        let cache = usize::try_from(setup.cache_bytes()).map_err(text)?;
+        let mut config = Config::new(setup.folder.join("bf-tree"), cache.next_power_of_two().max(1 << 20));
+        config.cb_max_record_size(VALUE_MOST + size_of::<u64>());
+        let tree = BfTree::with_config(config, None).map_err(|error| format!("{error:?}"))?;
+        Ok(Self { tree, value: [0; VALUE_MOST] })
+    }
+
+    fn get(&mut self, key: &[u8]) -> Option<&[u8]> {
+        match self.tree.read(key, &mut self.value) {
+            LeafReadResult::Found(bytes) => Some(&self.value[..bytes as usize]),
+            _ => None,
+        }
+    }
+
+    fn insert(&self, key: &[u8], value: &[u8]) -> Outcome<()> {
+        match self.tree.insert(key, value) {
+            LeafInsertResult::Success => Ok(()),
+            LeafInsertResult::InvalidKV(why) => Err(why),
+        }
+    }
+}
+
+impl Contender for Tree {
+    fn put_batch(&mut self, rows: &Rows, mut numbers: Range<usize>) -> Outcome<()> {
+        numbers.try_for_each(|n| self.put(rows, n))
+    }
+
+    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+        self.insert(&rows.key(n), &rows.value(n))
+    }
+
+    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+        let key = rows.key(n);
+        let value = one_more(self.get(&key))?;
+        self.insert(&key, value.as_bytes())
+    }
+
+    /// There is nothing that forces it but a snapshot, which is another file.
+    fn force(&mut self) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn get_each(
+        &mut self,
+        rows: &Rows,
+        numbers: &[usize],
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Outcome<()> {
+        for &n in numbers {
+            found(n, self.get(&rows.key(n)));
+        }
+        Ok(())
+    }
+}

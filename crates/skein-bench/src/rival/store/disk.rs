@@ -1,0 +1,118 @@
+//! Our disk engine, once for each of its tries. None is without a log; relaxed is `buffered`.
+
+use std::ops::Range;
+
+use linkme::distributed_slice;
+use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, Shape};
+
+use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, text};
+
+/// A trie of the disk engine, as reports name it.
+#[derive(Debug, Clone, Copy)]
+pub struct Trie {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// In words.
+    pub words: &'static str,
+    /// What a store is told.
+    pub shape: Shape,
+}
+
+/// Pointers of a node that has an array of them, as in the paper's figures.
+const N: u16 = 16;
+
+/// The name of the store over a linked trie.
+pub const DISK_LINKED: &str = TRIES[0].name;
+
+/// The tries, the one that is the default first.
+pub const TRIES: [Trie; 3] = [
+    Trie { name: "skein-disk-linked", words: "linked trie", shape: Shape::Linked },
+    Trie { name: "skein-disk-classical", words: "classical trie", shape: Shape::Classical { n: N } },
+    Trie { name: "skein-disk-hash", words: "hash trie", shape: Shape::Hash { n: N } },
+];
+
+#[distributed_slice(STORES)]
+static LINKED: Entry = Entry {
+    name: TRIES[0].name,
+    about: "skein_disk::DiskStore over its linked trie; without a log, or at sync; the cache that is asked for, or twice the data",
+    rank: 1,
+    part: Part::Pages,
+    durable: true,
+    open: |setup| Disk::open(TRIES[0].shape, setup),
+};
+
+#[distributed_slice(STORES)]
+static CLASSICAL: Entry = Entry {
+    name: TRIES[1].name,
+    about: "the same over its classical trie, 16 pointers a node",
+    rank: 2,
+    part: Part::Pages,
+    durable: true,
+    open: |setup| Disk::open(TRIES[1].shape, setup),
+};
+
+#[distributed_slice(STORES)]
+static HASH: Entry = Entry {
+    name: TRIES[2].name,
+    about: "the same over its hash trie, 16 pointers a node",
+    rank: 3,
+    part: Part::Pages,
+    durable: true,
+    open: |setup| Disk::open(TRIES[2].shape, setup),
+};
+
+/// `skein_disk::DiskStore`.
+struct Disk {
+    store: DiskStore,
+    level: Level,
+}
+
+impl Disk {
+    fn open(shape: Shape, setup: &Setup<'_>) -> Outcome<Box<dyn Contender>> {
+        let durability = match setup.level {
+            Level::None => Durability::None,
+            Level::Relaxed => Durability::Buffered,
+            Level::Sync => Durability::Sync,
+        };
+        let pages = usize::try_from(setup.cache_bytes() / PAGE as u64).map_err(text)?;
+        let cache_pages = pages.max(skein_disk::CACHE_LEAST);
+        let options = DiskOptions { shape, durability, cache_pages, ..DiskOptions::default() };
+        let store = DiskStore::open(setup.folder, options).map_err(text)?;
+        Ok(Box::new(Self { store, level: setup.level }))
+    }
+}
+
+impl Contender for Disk {
+    fn put_batch(&mut self, rows: &Rows, mut numbers: Range<usize>) -> Outcome<()> {
+        numbers.try_for_each(|n| self.put(rows, n))
+    }
+
+    fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+        self.store.set(&rows.key(n), &rows.value(n)).map(drop).map_err(text)
+    }
+
+    fn inc(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
+        self.store.inc(&rows.key(n), 1).map(drop).map_err(text)
+    }
+
+    fn force(&mut self) -> Outcome<()> {
+        let done = if self.level == Level::None { self.store.checkpoint() } else { self.store.sync() };
+        done.map_err(text)
+    }
+
+    fn get_each(
+        &mut self,
+        rows: &Rows,
+        numbers: &[usize],
+        found: &mut dyn FnMut(usize, Option<&[u8]>),
+    ) -> Outcome<()> {
+        for &n in numbers {
+            found(n, self.store.get(&rows.key(n)).map_err(text)?.as_deref());
+        }
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Outcome<()> {
+        self.store.close().map_err(text)
+    }
+}
