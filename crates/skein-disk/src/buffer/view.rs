@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use skein_sync::atomic::{Ordering, fence};
+use skein_sync::cache::prefetch_read;
 use skein_sync::locks::lock;
 use skein_sync::reclaim::{LocalGuard, PROTECT};
 use skein_sync::spin::Backoff;
@@ -17,12 +18,26 @@ const TRIES: usize = 16;
 /// Why a walk stopped.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// A page is not in memory: it is fetched, and the walk done again.
-    Missing(PageId),
+    /// Pages are not in memory: they are fetched, and the walk done again.
+    Missing(Vec<PageId>),
     /// A page is not as it must be. That may be because the walk saw parts of two moments; then it does not count.
     Wrong(PageId, String),
     /// It cannot go on.
     Failed(DiskError),
+}
+
+impl Stop {
+    /// The page that is not as it must be, and how, for who can fetch none; the error, if it is one already.
+    pub(crate) fn fault(self) -> Result<(PageId, String)> {
+        match self {
+            Self::Failed(error) => Err(error),
+            Self::Wrong(id, what) => Ok((id, what)),
+            Self::Missing(pages) => {
+                let id = pages.first().copied().unwrap_or(PageId(0));
+                Ok((id, "it is referred to, and cannot be read".to_owned()))
+            }
+        }
+    }
 }
 
 impl From<DiskError> for Stop {
@@ -61,7 +76,7 @@ impl<'w> View<'w> {
         // SAFETY: the guard keeps it for as long as the view can be used.
         let Some(frame) = (unsafe { frame.as_ref::<'w>() }) else {
             let past = self.fetched.past.iter().find_map(|past| past.bytes_of(id));
-            return past.ok_or(Stop::Missing(id));
+            return past.ok_or_else(|| Stop::Missing(vec![id]));
         };
         frame.count_use();
         self.hits.set(self.hits.get() + 1);
@@ -69,6 +84,14 @@ impl<'w> View<'w> {
             self.used.borrow_mut().push(id);
         }
         Ok(&frame.bytes)
+    }
+
+    /// Asks for a page's frame, if it is in memory.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: PageId) {
+        if let Some(entry) = self.buffer.table.get(id) {
+            prefetch_read(entry.frame.load(PROTECT).cast_const());
+        }
     }
 }
 
@@ -90,7 +113,11 @@ impl Buffer {
             let (seen, counts) = self.walk_once(&fetched, &mut walk);
             drop(still);
             match seen {
-                Err(Stop::Missing(id)) => self.fetch_for_walk(id, &mut fetched)?,
+                Err(Stop::Missing(pages)) => {
+                    for id in pages {
+                        self.fetch_for_walk(id, &mut fetched)?;
+                    }
+                }
                 Ok(value) if counts => return Ok(value),
                 Err(Stop::Failed(error)) if counts => return Err(error),
                 Err(Stop::Wrong(id, what)) if counts => return Err(self.wrong(id, &what)),

@@ -133,10 +133,9 @@ impl Writer<'_> {
 
     /// What it is that stopped this write. It is to be given up then: some of it may be done.
     pub(crate) fn fault(&self, stop: Stop) -> DiskError {
-        match stop {
-            Stop::Failed(error) => error,
-            Stop::Wrong(id, what) => self.buffer.wrong(id, &what),
-            Stop::Missing(id) => self.buffer.wrong(id, "it is referred to, and cannot be read"),
+        match stop.fault() {
+            Ok((id, what)) => self.buffer.wrong(id, &what),
+            Err(error) => error,
         }
     }
 

@@ -13,7 +13,7 @@ mod slotted;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use slotted::{BODY, Records, RecordsMut, SLOT};
+pub(crate) use slotted::{BODY, Records, RecordsMut, SLOT, prefetch_slot};
 
 use crate::Result;
 use crate::buffer::{Still, Stop, View, Writer};
@@ -78,7 +78,12 @@ impl Pages for Still<'_> {
 /// The body of a page that is to be of this kind.
 #[inline]
 pub(crate) fn body(pages: &mut impl Pages, id: PageId, kind: Kind) -> Walked<&[u8]> {
-    let page = pages.page(id)?;
+    body_of(pages.page(id)?, id, kind)
+}
+
+/// The body of a page that is at hand, and is to be of this kind.
+#[inline]
+pub(crate) fn body_of(page: &Bytes, id: PageId, kind: Kind) -> Walked<&[u8]> {
     if page.kind() == Some(kind) { Ok(page.body()) } else { Err(another_kind(id, page.kind(), kind)) }
 }
 
@@ -90,7 +95,13 @@ fn another_kind(id: PageId, is: Option<Kind>, kind: Kind) -> Stop {
 /// The records of a page.
 #[inline]
 pub(crate) fn records(pages: &mut impl Pages, id: PageId) -> Walked<Records<'_>> {
-    Records::of(body(pages, id, Kind::Records)?).map_err(|what| Stop::Wrong(id, what))
+    records_of(body(pages, id, Kind::Records)?, id)
+}
+
+/// The records of a page's body that is at hand.
+#[inline]
+pub(crate) fn records_of(body: &[u8], id: PageId) -> Walked<Records<'_>> {
+    Records::of(body).map_err(|what| Stop::Wrong(id, what))
 }
 
 /// The bytes of a record.

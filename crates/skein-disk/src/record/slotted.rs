@@ -13,6 +13,8 @@
 //!
 //! So a body of zeros is one that has no records. A page of which that is not true gives an error, and no access leaves it.
 
+use skein_sync::cache::{CACHE_LINE, prefetch_read};
+
 use crate::page::{HEAD, PAGE};
 
 /// Bytes of a page's body.
@@ -102,6 +104,21 @@ impl<'p> Records<'p> {
         Ok(&self.body[from..from + len])
     }
 
+    /// Asks for the line of a slot.
+    pub(crate) fn prefetch_slot(&self, slot: u16) {
+        prefetch_slot(self.body, slot);
+    }
+
+    /// Asks for a record's first lines.
+    pub(crate) fn prefetch(&self, slot: u16) {
+        if let Ok(Some((from, len))) = self.place(slot.into()) {
+            prefetch_read(&raw const self.body[from]);
+            if len > 0 {
+                prefetch_read(&raw const self.body[from + len.min(CACHE_LINE) - 1]);
+            }
+        }
+    }
+
     /// Where a slot's record begins, and its length; none if the slot is free.
     #[inline(always)]
     fn place(&self, slot: usize) -> Result<Option<(usize, usize)>> {
@@ -166,6 +183,12 @@ impl<'p> Records<'p> {
         }
         Ok(())
     }
+}
+
+/// Asks for the head of a page's body, and for the line of a slot.
+pub(crate) fn prefetch_slot(body: &[u8], slot: u16) {
+    prefetch_read(body.as_ptr());
+    prefetch_read(body.as_ptr().wrapping_add(DIRECTORY + SLOT * usize::from(slot)));
 }
 
 /// The records of a page, to be changed.

@@ -148,12 +148,12 @@ impl<'f> Reader<'f> {
     }
 
     fn fault(&self, stop: Stop) -> DiskError {
-        let (id, what) = match stop {
-            Stop::Failed(error) => return error,
-            Stop::Wrong(id, what) => (id, what),
-            Stop::Missing(id) => (id, "it is referred to, and cannot be read".to_owned()),
-        };
-        self.file.damaged(self.place(id).unwrap_or(Place(0)), format!("page {}: {what}", id.0))
+        match stop.fault() {
+            Ok((id, what)) => {
+                self.file.damaged(self.place(id).unwrap_or(Place(0)), format!("page {}: {what}", id.0))
+            }
+            Err(error) => error,
+        }
     }
 }
 

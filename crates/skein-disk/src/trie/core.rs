@@ -43,7 +43,7 @@ pub(super) fn node(pages: &mut impl Pages, id: RecordId) -> Walked<Node<'_>> {
 
 /// The node of a record of a page that is at hand.
 #[inline(always)]
-fn node_in<'p>(records: &Records<'p>, id: RecordId) -> Walked<Node<'p>> {
+pub(super) fn node_in<'p>(records: &Records<'p>, id: RecordId) -> Walked<Node<'p>> {
     records.get(id.slot).and_then(Node::of).map_err(|what| wrong(id, what))
 }
 

@@ -182,6 +182,14 @@ pub(super) fn some_keys(core: &Core, pages: &mut impl Pages, most: usize) -> Wal
     Ok(keys)
 }
 
+/// The value that a node's bytes are, or, of a hash trie, those after the key if it is this one.
+pub(super) fn value_of<'e>(hashing: &Option<Hashing>, bytes: &'e [u8], key: &[u8]) -> Option<&'e [u8]> {
+    match hashing {
+        None => Some(bytes),
+        Some(_) => (key_of(bytes) == Some(key)).then(|| &bytes[LENGTH + key.len()..]),
+    }
+}
+
 /// The key of an entry; none if it is no entry.
 fn key_of(entry: &[u8]) -> Option<&[u8]> {
     let (length, rest) = entry.split_at_checked(LENGTH)?;

@@ -26,6 +26,7 @@ mod cursor;
 mod fixed;
 mod forest;
 mod hash;
+mod many;
 mod node;
 mod overflow;
 mod placement;
@@ -37,7 +38,9 @@ mod symbols;
 mod tests;
 mod walk;
 
-use crate::buffer::{Buffer, Stop, Writer};
+use std::ops::Range;
+
+use crate::buffer::{Buffer, Stop, View, Writer};
 use crate::record::{Pages, RecordId, Walked};
 use crate::{DiskError, Result};
 pub use check::Census;
@@ -45,6 +48,7 @@ use core::{Core, valid};
 pub use cursor::Cursor;
 use fixed::Fixed;
 use hash::Hashing;
+use node::Stored;
 use shape::Parts;
 pub use shape::Shape;
 pub use walk::{Direction, Entries, Entry, Portion};
@@ -135,6 +139,70 @@ impl Trie {
             Nodes::Fixed(fixed) => fixed.get(pages, key, out)?,
         };
         version.map(|version| valid(version, key)).transpose()
+    }
+
+    /// Appends the values of keys, in any order; `found` is told the place of each key, its version, and where its value is.
+    ///
+    /// # Errors
+    /// As [`get_into`](Self::get_into), and those of `found`.
+    pub(crate) fn get_many(
+        &self,
+        view: &View<'_>,
+        keys: &[&[u8]],
+        out: &mut Vec<u8>,
+        mut found: impl FnMut(usize, Option<(u64, Range<usize>)>) -> Walked<()>,
+    ) -> Walked<()> {
+        let mut finish = |which: usize, start, version: Option<u64>, end| {
+            let version = version.map(|version| valid(version, keys[which])).transpose()?;
+            found(which, version.map(|version| (version, start..end)))
+        };
+        let Nodes::Compressed { core, hashing } = &self.nodes else {
+            for (which, key) in keys.iter().enumerate() {
+                let start = out.len();
+                let version = self.get_into(&mut &*view, key, out)?;
+                finish(which, start, version, out.len())?;
+            }
+            return Ok(());
+        };
+        let end = |which: usize, came: many::End<'_>| {
+            let (start, key) = (out.len(), keys[which]);
+            let version = match came {
+                many::End::Absent => None,
+                many::End::Found(version, Stored::Inline(bytes))
+                    if let Some(value) = hash::value_of(hashing, bytes, key) =>
+                {
+                    out.extend_from_slice(value);
+                    Some(version)
+                }
+                // A long value, or a key that shares its hash.
+                many::End::Found(..) => self.get_into(&mut &*view, key, out)?,
+            };
+            finish(which, start, version, out.len())
+        };
+        match hashing {
+            None => core.get_many(view, keys.iter().copied(), end),
+            Some(hashing) => {
+                let hashes: Vec<_> = keys.iter().map(|key| hashing.hash(key)).collect();
+                core.get_many(view, hashes.iter().map(|hash| &hash[..]), end)
+            }
+        }
+    }
+
+    /// Walks to keys as [`get_many`](Self::get_many) does, so that what is on the way is at hand for who goes there next.
+    ///
+    /// # Errors
+    /// As [`get_into`](Self::get_into).
+    pub(crate) fn approach(&self, view: &View<'_>, keys: &[&[u8]]) -> Walked<()> {
+        match &self.nodes {
+            Nodes::Compressed { core, hashing: None } => {
+                core.get_many(view, keys.iter().copied(), |_, _| Ok(()))
+            }
+            Nodes::Compressed { core, hashing: Some(hashing) } => {
+                let hashes: Vec<_> = keys.iter().map(|key| hashing.hash(key)).collect();
+                core.get_many(view, hashes.iter().map(|hash| &hash[..]), |_, _| Ok(()))
+            }
+            Nodes::Fixed(_) => Ok(()),
+        }
     }
 
     /// The version of a key.

@@ -61,8 +61,9 @@ impl Writer<'_, '_> {
 
     /// Looks the keys up for the cache, because they are about to be written, where that helps.
     pub(crate) fn prefetch(&self, keys: &[&[u8]]) {
-        if let Self::Memory(writer) = self {
-            writer.prefetch(keys);
+        match self {
+            Self::Memory(writer) => writer.prefetch(keys),
+            Self::Disk(disk) => disk.engine.store().prefetch(keys),
         }
     }
 

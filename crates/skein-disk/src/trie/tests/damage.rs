@@ -14,6 +14,7 @@ fn keys() -> impl Iterator<Item = Vec<u8>> {
 fn use_all(store: &Store) {
     for key in keys().step_by(13) {
         let _ = store.get(&key);
+        let _ = store.get_many(&[&key, b"", &key]);
         let mut writer = store.buffer.write();
         let _ = store.trie.set(&mut writer, &key, 2, &store.value(2, 200));
         drop(writer);

@@ -5,7 +5,7 @@ mod model;
 mod scale;
 mod single;
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::path::Path;
 
 use skein_log::storage::Storage;
@@ -164,6 +164,22 @@ impl Store {
         let portion = Portion { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
         let found = self.buffer.read_with(|mut view| self.trie.collect(&mut view, &portion))?;
         Ok(found.entries)
+    }
+
+    /// What keys have, asked for at once.
+    pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Option<(u64, Vec<u8>)>>> {
+        let (mut bytes, mut places) = (Vec::new(), Vec::new());
+        self.buffer.read_with(|view| {
+            bytes.clear();
+            places.clear();
+            places.resize(keys.len(), None);
+            self.trie.get_many(view, keys, &mut bytes, |which, came| {
+                assert_eq!(places[which].replace(came), None, "each key is told once");
+                Ok(())
+            })
+        })?;
+        let value = |(version, range): (u64, Range<usize>)| (version, bytes[range].to_vec());
+        Ok(places.into_iter().map(|came| came.expect("each key is told").map(value)).collect())
     }
 
     /// All that the trie has; and that no page is in use besides.

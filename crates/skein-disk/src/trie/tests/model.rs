@@ -80,6 +80,17 @@ fn walk_cursor(cursor: &mut Cursor<'_>, model: &Model, key: &[u8], ways: &[bool]
     }
 }
 
+/// Each key by itself, and all at once beside keys that are not there, some of them twice.
+fn get_all(store: &Store, model: &Model) {
+    for (key, value) in model {
+        assert_eq!(store.get(key).unwrap().as_ref(), Some(value));
+    }
+    let others = model.keys().map(|key| [&key[..], b"?"].concat()).collect::<Vec<_>>();
+    let keys: Vec<&[u8]> = model.keys().chain(&others).chain(model.keys()).map(Vec::as_slice).collect();
+    let expected: Vec<_> = keys.iter().map(|key| model.get(*key).cloned()).collect();
+    assert_eq!(store.get_many(&keys).unwrap(), expected);
+}
+
 fn run(shape: Shape, steps: Vec<Step>, cache: usize, mask: u128) {
     let mut store = Store::new(shape, cache, mask);
     let mut model = Model::new();
@@ -125,9 +136,7 @@ fn run(shape: Shape, steps: Vec<Step>, cache: usize, mask: u128) {
         }
         assert_eq!(store.check().keys, model.len());
     }
-    for (key, value) in &model {
-        assert_eq!(store.get(key).unwrap().as_ref(), Some(value));
-    }
+    get_all(&store, &model);
     for key in model.keys() {
         assert!(store.remove(key).unwrap());
     }

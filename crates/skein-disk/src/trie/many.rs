@@ -1,0 +1,139 @@
+//! Many lookups at once, whose reads of memory overlap.
+//!
+//! ```text
+//!   lane 0   frame ─────► page ─────► slot ─────► node ─────► slot ─────► ...          a turn uses what the one before asked for, and asks
+//!   lane 1        frame ─────► page ─────► slot ─────► node ─────► ...                 for what the next one needs
+//!   lane 2             frame ─────► page ─────► slot ─────► ...                        a lane whose key is done takes the next key
+//! ```
+//!
+//! A lookup in memory is a chain of reads each of which needs the one before: the frame of a page, the slot of a node, the node. One chain waits for each of
+//! them; several in turn wait for the first. So it is with pages that have to be read from the file: a walk tells all that it misses, not only the first.
+//!
+//! Source: the paper has one key at a time. Masstree, section 4.8, has batches whose reads overlap.
+
+use super::core::{Core, Step, Visit, node_in};
+use super::node::{Node, Stored};
+use crate::buffer::{Stop, View};
+use crate::page::{Kind, PageId};
+use crate::record::{Records, Walked, body_of, prefetch_slot, records_of};
+
+/// Lookups under way.
+const LANES: usize = 12;
+
+/// What a lookup in a node came to.
+pub(super) enum End<'w> {
+    /// There is no such key.
+    Absent,
+    /// The version, and the value as the node has it.
+    Found(u64, Stored<'w>),
+}
+
+/// A lookup under way.
+struct Lane<'k, 'w> {
+    /// Which of the keys.
+    which: usize,
+    path: &'k [u8],
+    at: Visit,
+    next: Next<'w>,
+}
+
+/// What was asked for.
+enum Next<'w> {
+    /// The frame of the node's page.
+    Page,
+    /// The page's head, and the node's slot.
+    Head(&'w [u8]),
+    /// The node's slot.
+    Slot(Records<'w>),
+    /// The node's record.
+    Node(Records<'w>),
+}
+
+/// What a turn came to.
+enum Turn<'w> {
+    Again,
+    End(End<'w>),
+}
+
+impl Core {
+    /// Looks up many paths; `end` is given the place of each, and what came of it, in any order.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); [`Stop::Missing`] has all pages at which a lookup of this walk ended.
+    pub(super) fn get_many<'w, 'k>(
+        &self,
+        view: &View<'w>,
+        paths: impl Iterator<Item = &'k [u8]>,
+        mut end: impl FnMut(usize, End<'w>) -> Walked<()>,
+    ) -> Walked<()> {
+        let begin =
+            |(which, path)| Lane { which, path, at: Visit { id: self.root, depth: 0 }, next: Next::Page };
+        let mut waiting = paths.enumerate().map(begin);
+        let mut lanes: Vec<Lane<'_, 'w>> = waiting.by_ref().take(LANES).collect();
+        let mut missing: Vec<PageId> = Vec::new();
+        while !lanes.is_empty() {
+            let mut at = 0;
+            while at < lanes.len() {
+                match self.turn(view, &mut lanes[at]) {
+                    Ok(Turn::Again) => {
+                        at += 1;
+                        continue;
+                    }
+                    Ok(Turn::End(came)) => end(lanes[at].which, came)?,
+                    Err(Stop::Missing(pages)) => missing.extend(pages),
+                    Err(stop) => return Err(stop),
+                }
+                match waiting.next() {
+                    Some(lane) => lanes[at] = lane,
+                    None => _ = lanes.swap_remove(at),
+                }
+            }
+        }
+        if missing.is_empty() { Ok(()) } else { Err(Stop::Missing(missing)) }
+    }
+
+    #[inline]
+    fn turn<'w>(&self, view: &View<'w>, lane: &mut Lane<'_, 'w>) -> Walked<Turn<'w>> {
+        let id = lane.at.id;
+        match lane.next {
+            Next::Page => {
+                let body = body_of(view.page(id.page)?, id.page, Kind::Records)?;
+                prefetch_slot(body, id.slot);
+                lane.next = Next::Head(body);
+            }
+            Next::Head(body) => {
+                let records = records_of(body, id.page)?;
+                records.prefetch(id.slot);
+                lane.next = Next::Node(records);
+            }
+            Next::Slot(records) => {
+                records.prefetch(id.slot);
+                lane.next = Next::Node(records);
+            }
+            Next::Node(records) => {
+                let node = node_in(&records, id)?;
+                match self.step(&node, lane.path, lane.at.depth) {
+                    Step::Child(child) => {
+                        lane.at = child;
+                        lane.next = if child.id.page == id.page {
+                            records.prefetch_slot(child.id.slot);
+                            Next::Slot(records)
+                        } else {
+                            view.prefetch(child.id.page);
+                            Next::Page
+                        };
+                    }
+                    step => return Ok(Turn::End(end_of(&node, step))),
+                }
+            }
+        }
+        Ok(Turn::Again)
+    }
+}
+
+fn end_of<'w>(node: &Node<'w>, step: Step) -> End<'w> {
+    match node.value.filter(|_| step == Step::Here) {
+        Some(value) => End::Found(value.version, value.stored),
+        None => End::Absent,
+    }
+}
