@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   DiskStore      one trie in a folder, its writes logged; compact, inspect          store/
-//!   tries          classical, linked, hash; also in the layout of the paper            trie/, catalog.rs
+//!   tries          classical, linked, hash; also in the paper's layout                 trie/, catalog.rs
 //!   records        of any length, in pages with slots                                 record/
 //!   buffer manager some pages in memory; many readers, one writer; checkpoints        buffer/, policy/
 //!   page file      pages at places, shadow pages, two headers that take turns         page_file/, page.rs

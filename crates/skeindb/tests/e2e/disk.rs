@@ -81,7 +81,7 @@ fn a_dump_is_loaded_into_another_trie_and_is_the_same() {
         stdout_of(run(arguments.iter().chain(more)))
     };
     let all = dump(folder.path(), &[]);
-    assert_eq!(all.iter().filter(|byte| **byte == b'\n').count(), 1_500);
+    assert_eq!(String::from_utf8(all).unwrap().lines().count(), 1_500);
     assert_eq!(
         dump(folder.path(), &["--min", "(goose 0003", "--max", "[goose 0005"]),
         b"goose 0004\t4\ngoose 0005\t5\n"
