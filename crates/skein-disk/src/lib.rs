@@ -1,8 +1,8 @@
 //! The disk engine: persistent tries on a page buffer manager, for data larger than memory.
 //!
 //! ```text
-//!   DiskStore      one trie in a folder, its writes logged                            store/
-//!   tries          classical, linked, hash: one algorithm, two layouts of nodes       trie/, catalog.rs
+//!   DiskStore      one trie in a folder, its writes logged; compact, inspect          store/
+//!   tries          classical, linked, hash; also in the paper's layout                 trie/, catalog.rs
 //!   records        of any length, in pages with slots                                 record/
 //!   buffer manager some pages in memory; many readers, one writer; checkpoints        buffer/, policy/
 //!   page file      pages at places, shadow pages, two headers that take turns         page_file/, page.rs

@@ -11,6 +11,7 @@ use crate::exit::{EXIT_CODES, Failure};
 mod bounds;
 mod commands;
 mod console;
+mod disk;
 mod exit;
 mod format;
 mod progress;
@@ -29,6 +30,7 @@ Examples:
   skein load paths.txt --to 127.0.0.1:6380         one key per line, into a running server
   skein dump --from 127.0.0.1:6380 --prefix bin/   keys and values, in order
   skein check ./skein-data                         read a data folder, change nothing
+  skein compact ./disk-data                        give back what a disk store's file does not need
   skein probe                                      measure this machine's memory
   skein bench run scan-100                         measure the indexes, and their rivals
 ";
@@ -50,6 +52,7 @@ enum Command {
     Load(commands::load::Args),
     Dump(commands::dump::Args),
     Check(commands::check::Args),
+    Compact(commands::compact::Args),
     Stats(commands::stats::Args),
     Probe(commands::probe::Args),
     Bench(commands::bench::Args),
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Load(args) => commands::load::run(args),
         Command::Dump(args) => commands::dump::run(args),
         Command::Check(args) => commands::check::run(args),
+        Command::Compact(args) => commands::compact::run(args),
         Command::Stats(args) => commands::stats::run(args),
         Command::Probe(args) => commands::probe::run(args),
         Command::Bench(args) => commands::bench::run(args),

@@ -4,11 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use skein_disk::{DiskError, DiskOptions, DiskStore};
+use skein_disk::{DiskError, DiskOptions, DiskStore, is_disk_folder};
 use skein_store::{Durability, Error, Store, StoreOptions};
 use skeindb::client::{Client, Reply};
 
 use crate::console;
+use crate::disk;
 use crate::exit::{Exit, Failure};
 
 /// Where `skein serve` listens unless told otherwise.
@@ -102,6 +103,17 @@ impl FolderTarget<'_> {
     pub fn open_existing(&self) -> Result<Store, Failure> {
         refuse_strange(self.path)?;
         self.open(StoreOptions::default())
+    }
+
+    /// Opens the disk store that is there, as the trie that it is; none if the folder is none of the disk engine.
+    pub fn open_disk(&self, durability: Durability) -> Result<Option<DiskStore>, Failure> {
+        if !is_disk_folder(self.path) {
+            return Ok(None);
+        }
+        if !self.log_dirs.is_empty() {
+            return Err(Failure::usage("--log-dir: the log of a disk store is in its folder, always"));
+        }
+        disk::open(self.path, durability).map(Some)
     }
 
     /// Opens the store, or makes it.

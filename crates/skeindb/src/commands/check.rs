@@ -5,8 +5,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use skein_disk::is_disk_folder;
+use skein_log::TornTail;
 use skein_log::storage::OsStorage;
 use skein_store::{Error, Inspection, inspect};
+
+mod disk;
 
 use crate::console;
 use crate::exit::{Exit, Failure};
@@ -24,7 +28,9 @@ the way out, and the exit code is 1.
 
 A torn tail, of what was being written when a process or the machine died, is no damage: the next start of a server cuts
 it off, and nothing that was promised is lost. With damage the exit code is 3, and no server starts on the folder: restore
-the named files from a copy.";
+the named files from a copy.
+
+A folder of the disk engine is read in the same way: every page of its file, every node of its trie, every record of its log.";
 
 /// Read a data folder and say what it holds; change nothing.
 #[derive(clap::Args)]
@@ -38,6 +44,10 @@ pub struct Args {
 /// Runs `skein check`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let folder = &args.folder;
+    if is_disk_folder(folder) {
+        let _lock = lock(folder)?;
+        return disk::check(folder);
+    }
     target::refuse_strange(folder)?;
     let _lock = lock(folder)?;
     let found = inspect(folder, &OsStorage).map_err(|error| target::store_failure(&error))?;
@@ -91,14 +101,7 @@ fn describe(folder: &Path, found: &Inspection) -> String {
             logs.durable_epoch,
             counted(found.log_records, "record")
         ));
-        for tail in &logs.torn_tails {
-            lines.push(format!(
-                "torn tail: {} from byte {}, {}; the next start cuts it off",
-                tail.path.display(),
-                tail.offset,
-                show_size(tail.bytes)
-            ));
-        }
+        lines.extend(logs.torn_tails.iter().map(torn_tail));
     }
     let missing = found.damage.iter().filter(|error| matches!(error, Error::LogFolderMissing { .. })).count();
     if missing > 0 {
@@ -110,4 +113,13 @@ fn describe(folder: &Path, found: &Inspection) -> String {
         places => format!("{places} places are damaged"),
     });
     lines.join("\n") + "\n"
+}
+
+fn torn_tail(tail: &TornTail) -> String {
+    format!(
+        "torn tail: {} from byte {}, {}; the next start cuts it off",
+        tail.path.display(),
+        tail.offset,
+        show_size(tail.bytes)
+    )
 }

@@ -1,8 +1,10 @@
 //! `skein stats`: a server or a data folder in numbers.
 
+use skein_disk::{DiskStore, Durability, PAGE};
 use skeindb::client::Reply;
 
 use crate::console;
+use crate::disk;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, FolderTarget, ServerTarget, Target, TargetArgs};
 use crate::units::show_size;
@@ -70,7 +72,29 @@ fn plain(reply: &Reply) -> String {
     }
 }
 
+fn of_disk(store: DiskStore) -> Result<String, Failure> {
+    let stats = store.stats();
+    let size = |pages: u32| show_size(u64::from(pages) * PAGE as u64);
+    let text = format!(
+        "trie:               {}\n\
+         file:               {}, {} of it free\n\
+         last write:         {}\n\
+         from log:           {} records, {} segments\n",
+        store.shape(),
+        size(stats.buffer.file_pages),
+        size(stats.buffer.free_pages),
+        stats.sequence,
+        stats.replayed,
+        stats.log.segments,
+    );
+    store.close().map_err(|error| disk::failure(&error))?;
+    Ok(text)
+}
+
 fn of_folder(folder: &FolderTarget<'_>) -> Result<String, Failure> {
+    if let Some(store) = folder.open_disk(Durability::default())? {
+        return of_disk(store);
+    }
     let store = folder.open_existing()?;
     let recovery = store.recovery();
     let stats = store.stats();

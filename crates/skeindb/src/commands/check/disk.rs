@@ -1,0 +1,73 @@
+//! `skein check` of a disk store's folder.
+
+use std::path::Path;
+
+use skein_disk::{Inspection, TrieFound, inspect};
+use skein_log::storage::OsStorage;
+
+use super::torn_tail;
+use crate::console;
+use crate::disk;
+use crate::exit::{Exit, Failure};
+use crate::progress::counted;
+use crate::units::show_size;
+
+/// Looks at a folder, whose lock is held.
+pub fn check(folder: &Path) -> Result<Exit, Failure> {
+    let found = inspect(folder, &OsStorage).map_err(|error| disk::failure(&error))?;
+    console::print(&describe(folder, &found))?;
+    let Some((last, others)) = found.damage.split_last() else { return Ok(Exit::Ok) };
+    for error in others {
+        console::note(format_args!("skein: {error}"));
+    }
+    Err(disk::failure(last))
+}
+
+fn describe(folder: &Path, found: &Inspection) -> String {
+    let mut lines = vec![
+        format!("{}: disk store {}", folder.display(), found.store_id),
+        format!(
+            "file: {}, {} of it free; {} read, up to write {}",
+            show_size(found.file_bytes),
+            show_size(found.free_bytes),
+            counted(found.pages, "page"),
+            found.sequence
+        ),
+    ];
+    lines.extend(found.tries.iter().map(trie));
+    if let Some(offset) = found.unfinished_header {
+        lines.push(format!(
+            "the header at byte {offset} is not whole: a checkpoint was not ended, and the one before counts"
+        ));
+    }
+    if let Some(log) = &found.log {
+        lines.push(format!(
+            "log: {} in {}, durable up to epoch {}; {} since the checkpoint",
+            show_size(log.bytes),
+            counted(log.segments as u64, "segment"),
+            log.durable_epoch,
+            counted(found.log_records, "record")
+        ));
+        lines.extend(log.torn_tails.iter().map(torn_tail));
+    }
+    lines.push(match found.damage.len() {
+        0 => "no damage".to_owned(),
+        1 => "1 place is damaged".to_owned(),
+        places => format!("{places} places are damaged"),
+    });
+    lines.join("\n") + "\n"
+}
+
+fn trie(found: &TrieFound) -> String {
+    let TrieFound { name, shape, census, .. } = found;
+    match census {
+        Some(census) => format!(
+            "trie {name}: {shape}, {} in {} and {}, {} for long values",
+            counted(census.keys as u64, "key"),
+            counted(census.nodes as u64, "node"),
+            counted(census.pages as u64, "page"),
+            counted(census.overflow_pages as u64, "page")
+        ),
+        None => format!("trie {name}: {shape}, not looked at, since pages are damaged"),
+    }
+}

@@ -1,0 +1,49 @@
+//! `skein compact`: gives back what a disk store's file does not need.
+
+use std::path::PathBuf;
+
+use skein_disk::{Durability, is_disk_folder};
+
+use crate::console;
+use crate::disk;
+use crate::exit::{Exit, Failure};
+use crate::progress::counted;
+use crate::units::show_size;
+
+const EXAMPLES: &str = "\
+Examples:
+  skein compact ./disk-data
+
+The folder is one of the disk engine that no server uses. Pages at the end of its file move to free places before them, and the
+file is cut off behind the last one, in steps of 4 MiB. It can be stopped at any moment; nothing is lost.";
+
+/// Shorten a disk store's file to what it needs.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The data folder of a disk store.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Runs `skein compact`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let folder = &args.folder;
+    let name = folder.display();
+    if !is_disk_folder(folder) {
+        return Err(Failure::new(format!(
+            "{name} is no data folder of the disk engine: it has no file `data.skein`; stores in memory need no compacting, \
+             each checkpoint has what there is and no more"
+        )));
+    }
+    let store = disk::open(folder, Durability::default())?;
+    let report = store.compact().map_err(|error| disk::failure(&error))?;
+    store.close().map_err(|error| disk::failure(&error))?;
+    console::print(&format!(
+        "{name}: {} before, {} now; {} moved\n",
+        show_size(report.bytes_before),
+        show_size(report.bytes_after),
+        counted(report.pages_moved as u64, "page")
+    ))?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,45 @@
+//! Loading straight into a disk store's folder, with one thread: a disk store has one writer.
+
+use skein_disk::{DiskError, DiskStore};
+
+use super::Sink;
+use super::report::Report;
+use crate::disk;
+use crate::exit::Failure;
+use crate::format::{Body, Record};
+
+/// Writes records into a disk store.
+pub struct DiskSink {
+    store: DiskStore,
+    report: Report,
+}
+
+impl DiskSink {
+    pub fn new(store: DiskStore, report: &Report) -> Self {
+        Self { store, report: report.clone() }
+    }
+}
+
+impl Sink for DiskSink {
+    fn put(&mut self, record: Record) -> Result<(), Failure> {
+        let Body::Value(value) = &record.body else {
+            self.report.refuse(record.line, "a disk store has no columns; load one value for each key");
+            return Ok(());
+        };
+        match self.store.set(&record.key, value) {
+            Ok(_) => self.report.load(1),
+            // What a key or a value is refused for; anything else stops all writes.
+            Err(
+                error @ (DiskError::KeyTooLong { .. }
+                | DiskError::ValueTooLong { .. }
+                | DiskError::NotASmallInteger { .. }),
+            ) => self.report.refuse(record.line, &error.to_string()),
+            Err(error) => return Err(disk::failure(&error)),
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Failure> {
+        self.store.close().map_err(|error| disk::failure(&error))
+    }
+}
