@@ -1,6 +1,6 @@
 //! Reading a data folder.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 use skein_disk::{DiskStore, Durability};
 use skein_store::{Direction, RowRef};
@@ -32,7 +32,12 @@ fn dump_disk(store: DiskStore, (min, max): &Range, output: &mut Output) -> Resul
         Bound::Included(key) | Bound::Excluded(key) => cursor.seek(key),
     };
     while let Some(entry) = next.map_err(failed)? {
-        if !(Bound::Unbounded, borrow(max)).contains(&entry.key[..]) {
+        let is_past = match max {
+            Bound::Unbounded => false,
+            Bound::Included(key) => entry.key > *key,
+            Bound::Excluded(key) => entry.key >= *key,
+        };
+        if is_past {
             break;
         }
         let is_left_out = matches!(min, Bound::Excluded(key) if *key == entry.key);
