@@ -8,6 +8,7 @@ mod bench_mlpindex;
 mod bench_wormhole;
 mod check;
 mod common;
+mod disk;
 mod kill;
 mod load_dump;
 mod log_dirs;

@@ -1,0 +1,70 @@
+//! `skein serve --engine disk`: what it says, and which folders it takes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use skeindb::client::Reply;
+
+use crate::common::{Server, assert_refused, run, run_with_input, skein};
+
+const DISK: [&str; 6] = ["--engine", "disk", "--trie", "linked", "--cache", "1m"];
+
+/// Starts a server with these options alone, whatever the environment says.
+fn start(folder: &Path, options: &[&str]) -> Server {
+    let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
+    command.arg(folder).args(options);
+    Server::launch(command).expect("the server starts")
+}
+
+/// Names and contents of all files of a folder but its lock's.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file"));
+    let files =
+        files.filter(|file| file.file_type().expect("a type").is_file() && file.file_name() != "lock");
+    files
+        .map(|file| {
+            (file.file_name().to_string_lossy().into_owned(), std::fs::read(file.path()).expect("its bytes"))
+        })
+        .collect()
+}
+
+#[test]
+fn it_says_what_it_serves_and_has_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), &DISK);
+    for part in ["disk engine, a linked trie", "durability buffered", "0 keys (0 writes from the log)"] {
+        assert!(server.greeting.contains(part), "{part:?} is not in: {}", server.greeting);
+    }
+    let mut client = server.client();
+    assert_eq!(client.call(&[b"SET", b"goose", b"grey"]).unwrap(), Reply::ok());
+    assert_eq!(client.call(&[b"SAVE"]).unwrap(), Reply::ok());
+    assert_eq!(client.call(&[b"HSET", b"flock", b"leader", b"goose"]).unwrap(), Reply::Integer(1));
+    let said = server.stop();
+    assert!(said.contains("everything is on disk"), "{said}");
+    let server = start(folder.path(), &DISK);
+    assert!(server.greeting.contains("2 keys (0 writes from the log)"), "{}", server.greeting);
+    let goose = server.client().call(&[b"HGET", b"flock", b"leader"]).unwrap();
+    assert_eq!(goose, Reply::Bulk(b"goose".to_vec()));
+}
+
+#[test]
+fn a_folder_of_the_other_engine_is_refused_and_stays_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memory, disk) = (folder.path().join("memory"), folder.path().join("disk"));
+    start(&memory, &[]).stop();
+    start(&disk, &DISK).stop();
+    let serve = |folder: &Path, options: &[&str]| {
+        let folder = folder.to_str().unwrap();
+        run(["serve", "--listen", "127.0.0.1:0", "--data", folder].iter().chain(options))
+    };
+    let before = (contents(&memory), contents(&disk));
+    assert_refused(&serve(&memory, &DISK), 1, &["is a data folder of the engine in memory", "identity"]);
+    assert_refused(&serve(&disk, &[]), 1, &["is a data folder of the disk engine", "--engine disk"]);
+    let load = ["load", "-", "--data", disk.to_str().unwrap()];
+    assert_refused(&run_with_input(load, b"key\n"), 1, &["is a data folder of the disk engine"]);
+    let hash = serve(&disk, &["--engine", "disk", "--trie", "hash"]);
+    assert_refused(&hash, 1, &["is a linked trie, and was to be opened as a hash trie of 16 children"]);
+    assert_refused(&serve(&disk, &["--trie", "hash"]), 2, &["--trie is of --engine disk"]);
+    assert!(before == (contents(&memory), contents(&disk)), "a refusal changed a file");
+    start(&disk, &DISK).stop();
+}
