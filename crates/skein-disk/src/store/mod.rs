@@ -26,6 +26,7 @@ mod open;
 mod options;
 mod read;
 mod record;
+mod removal;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -42,7 +43,8 @@ use skein_sync::locks::lock;
 use checkpoints::Checkpoints;
 pub use options::DiskOptions;
 pub use read::Found;
-pub use transaction::{Change, Removed, Transaction, Updated};
+pub use removal::Removed;
+pub use transaction::{Change, Transaction, Updated};
 
 use crate::Result;
 use crate::buffer::{Buffer, BufferStats};
