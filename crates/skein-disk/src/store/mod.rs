@@ -144,6 +144,11 @@ impl DiskStore {
         self.len() == 0
     }
 
+    /// Pages that hold something, in the file or only in memory yet. Waits for the transaction under way.
+    pub fn pages_in_use(&self) -> usize {
+        self.shared.buffer.ids_in_use()
+    }
+
     /// Which trie it is.
     pub fn shape(&self) -> Shape {
         self.shared.trie.shape()
