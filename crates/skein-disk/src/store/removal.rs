@@ -20,7 +20,7 @@ impl Transaction<'_> {
     /// Removes the first keys within bounds, so many at most, and fewer if it is full before. A trie without order does so for all of its keys alone.
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`] if the trie has none and there is a bound; otherwise as [`set`](Self::set).
+    /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) if the trie has none and there is a bound; otherwise as [`set`](Self::set).
     pub fn remove_range(&mut self, bounds: (Bound<&[u8]>, Bound<&[u8]>), most: usize) -> Result<Removed> {
         let (keys, mut more) = self.keys_within(bounds, most)?;
         let mut count = 0_usize;
