@@ -135,8 +135,9 @@ fn engine(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
     lines.add("pages_written", buffer.writes);
     lines.add("file_pages", buffer.file_pages);
     lines.add("free_pages", buffer.free_pages);
-    let used = u64::from(buffer.file_pages - buffer.free_pages) * skein_disk::PAGE as u64;
-    lines.add("bytes_per_key", used.checked_div(numbers.keys as u64).unwrap_or(0));
+    let pages = disk.store().pages_in_use();
+    lines.add("pages", pages);
+    lines.add("bytes_per_key", (pages * skein_disk::PAGE).checked_div(numbers.keys).unwrap_or(0));
     lines.add("replayed_writes", stats.replayed);
 }
 

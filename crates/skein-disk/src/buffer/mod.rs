@@ -177,8 +177,7 @@ impl Buffer {
         }
     }
 
-    /// Page ids that somebody has.
-    #[cfg(test)]
+    /// Page ids that somebody has. Waits for the write under way.
     pub(crate) fn ids_in_use(&self) -> usize {
         self.table.len() as usize - lock(&self.writing).free.len()
     }

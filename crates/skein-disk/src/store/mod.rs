@@ -28,6 +28,7 @@ mod open;
 mod options;
 mod read;
 mod record;
+mod removal;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -46,7 +47,8 @@ pub use compact::CompactReport;
 pub use inspect::{Inspection, TrieFound, inspect, is_disk_folder, shape_of};
 pub use options::DiskOptions;
 pub use read::Found;
-pub use transaction::{Change, Removed, Transaction, Updated};
+pub use removal::Removed;
+pub use transaction::{Change, Transaction, Updated};
 
 use crate::Result;
 use crate::buffer::{Buffer, BufferStats};
@@ -144,6 +146,11 @@ impl DiskStore {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Pages that hold something, in the file or only in memory yet. Waits for the transaction under way.
+    pub fn pages_in_use(&self) -> usize {
+        self.shared.buffer.ids_in_use()
     }
 
     /// Which trie it is.

@@ -13,7 +13,6 @@
 //!    What is refused before it begins (a long key, another version) breaks nothing.
 //! 3. Copies fit the cache, and so does what was read for them: a write is refused once they do not.
 
-use std::ops::Bound;
 use std::sync::MutexGuard;
 
 use skein_log::{MAX_PAYLOAD, Ticket};
@@ -24,7 +23,6 @@ use super::record::{self, Write};
 use super::{DiskStore, Shared};
 use crate::buffer::Writer;
 use crate::page::PAGE;
-use crate::trie::{Direction, Portion};
 use crate::{DiskError, Result};
 
 /// A transaction that has a quarter of the cache, or so many pages, in memory of its own is full.
@@ -52,15 +50,6 @@ pub struct Updated {
     pub version: u64,
 }
 
-/// What [`Transaction::remove_range`] did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Removed {
-    /// Keys that were removed.
-    pub count: usize,
-    /// The lower bound of what is left to do; none if nothing is.
-    pub rest: Option<Bound<Vec<u8>>>,
-}
-
 /// Reads and writes that are done at one moment, or not at all; [`DiskStore::write`] has an example.
 ///
 /// There is one at a time: others that write wait for its end, those that read do not. So keep it short, and within it call nothing else of the store
@@ -68,8 +57,8 @@ pub struct Removed {
 #[derive(Debug)]
 #[must_use = "dropped without `commit`, it does nothing"]
 pub struct Transaction<'s> {
-    shared: &'s Shared,
-    writer: Writer<'s>,
+    pub(super) shared: &'s Shared,
+    pub(super) writer: Writer<'s>,
     /// Its record so far. Holding it keeps publications and the log in one order.
     record: MutexGuard<'s, Vec<u8>>,
     /// The number of the last write.
@@ -138,7 +127,7 @@ impl<'s> Transaction<'s> {
         self.broken.is_some()
     }
 
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         self.broken.clone().map_or(Ok(()), Err)
     }
 
@@ -257,51 +246,8 @@ impl<'s> Transaction<'s> {
         Ok(Updated { changed: true, version: self.sequence, ..unchanged })
     }
 
-    /// Removes the first keys within bounds, so many at most, and fewer if it is full before. A trie without order does so for all of its keys alone.
-    ///
-    /// # Errors
-    /// [`DiskError::NoOrder`] if the trie has none and there is a bound; otherwise as [`set`](Self::set).
-    pub fn remove_range(&mut self, bounds: (Bound<&[u8]>, Bound<&[u8]>), most: usize) -> Result<Removed> {
-        let (keys, mut more) = self.keys_within(bounds, most)?;
-        let mut count = 0_usize;
-        for key in &keys {
-            if count > 0 && self.is_full() {
-                more = true;
-                break;
-            }
-            self.do_write(&Write { key, value: None })?;
-            count += 1;
-        }
-        // All before it are gone, so a trie without order can begin at its first key again.
-        let last =
-            keys.into_iter().nth(count.wrapping_sub(1)).filter(|_| self.shared.trie.shape().is_ordered());
-        let rest = more.then(|| last.map_or(Bound::Unbounded, Bound::Excluded));
-        Ok(Removed { count, rest })
-    }
-
-    /// The first keys within bounds, and whether there are more.
-    fn keys_within(
-        &mut self,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
-        most: usize,
-    ) -> Result<(Vec<Vec<u8>>, bool)> {
-        self.check()?;
-        let trie = &self.shared.trie;
-        if (lower, upper) == (Bound::Unbounded, Bound::Unbounded) {
-            let keys = trie.some_keys(&mut self.writer, most).map_err(|stop| self.writer.fault(stop))?;
-            if let Some(keys) = keys {
-                let more = keys.len() == most;
-                return Ok((keys, more));
-            }
-        }
-        let (direction, bytes) = (Direction::Forward, usize::MAX);
-        let portion = Portion { lower, upper, direction, keys: most, bytes, values: false };
-        let found = trie.collect(&mut self.writer, &portion).map_err(|stop| self.writer.fault(stop))?;
-        Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
-    }
-
     /// Does a write to the pages, and notes it for the log.
-    fn do_write(&mut self, write: &Write<'_>) -> Result<()> {
+    pub(super) fn do_write(&mut self, write: &Write<'_>) -> Result<()> {
         self.check()?;
         self.admit(write)?;
         let number = self.sequence + 1;

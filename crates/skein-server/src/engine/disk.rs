@@ -15,6 +15,9 @@ use super::{Bounds, Direction, Error, Result, RowError};
 const SCAN_KEYS: usize = 256;
 const SCAN_BYTES: usize = 256 << 10;
 
+/// Memory that a session keeps for the next row, at most.
+const KEEP_BYTES: usize = 1 << 20;
+
 /// A disk store that a server serves. Cloning is cheap and gives the same.
 #[derive(Debug, Clone)]
 pub struct DiskEngine {
@@ -92,6 +95,8 @@ impl Reader {
         key: &[u8],
         read: impl FnOnce(&mut Vec<u8>) -> skein_disk::Result<Option<u64>>,
     ) -> Result<Option<RowRef<'r>>> {
+        self.value.clear();
+        self.value.shrink_to(KEEP_BYTES);
         match read(&mut self.value)? {
             Some(version) => row_of(&mut self.row, key, version, &self.value).map(Some),
             None => Ok(None),

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A [`RowBuffer`] holds such a row as rows lie in memory, so that whoever looks at rows need not know where they come from. It is used for one
-//! row after the other, and takes no memory for any of them once it is large enough.
+//! row after the other, and takes no memory for any of them once it is large enough (up to 1 MiB, beyond which it is let go).
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -16,6 +16,9 @@ use super::{BODY, BODY_LEN_MAX, Kind, LEN_BITS, RowRef, TAG};
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
+
+/// Memory that a buffer keeps for the next row, at most: 1 MiB.
+const KEEP_WORDS: usize = 1 << 17;
 
 /// A row that was read from elsewhere.
 ///
@@ -62,6 +65,7 @@ impl RowBuffer {
         word[..4].copy_from_slice(&tag.to_ne_bytes());
         word[4..4 + first.len()].copy_from_slice(first);
         self.words.clear();
+        self.words.shrink_to(KEEP_WORDS);
         self.words.extend([version, u64::from_ne_bytes(word)]);
         let (whole, end) = rest.as_chunks::<8>();
         self.words.extend(whole.iter().map(|word| u64::from_ne_bytes(*word)));

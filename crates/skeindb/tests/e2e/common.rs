@@ -14,9 +14,21 @@ use skeindb::client::{Client, Reply};
 /// does not fail it.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The servers' `--index`, if the environment variable `SKEIN_TEST_INDEX` names one: all tests can run over each.
-fn index() -> Vec<String> {
-    std::env::var("SKEIN_TEST_INDEX").map_or(Vec::new(), |name| vec!["--index".to_owned(), name])
+/// The servers' `--index` or `--engine`, if the environment variable `SKEIN_TEST_INDEX` or `SKEIN_TEST_ENGINE` (`disk-linked`, ...) names one: tests can run over
+/// each. The cache of the disk engine is so small then that pages come and go all the time.
+fn engine() -> Vec<String> {
+    let line = match (std::env::var("SKEIN_TEST_INDEX"), disk_trie()) {
+        (_, Some(trie)) => format!("--engine disk --trie {trie} --cache-pages 64"),
+        (Ok(index), None) => format!("--index {index}"),
+        (Err(_), None) => String::new(),
+    };
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The trie of the servers, if they are over the disk engine.
+pub fn disk_trie() -> Option<String> {
+    let name = std::env::var("SKEIN_TEST_ENGINE").ok()?;
+    Some(name.strip_prefix("disk-").unwrap_or_else(|| panic!("an engine called {name}")).to_owned())
 }
 
 /// The `skein` command.
@@ -94,14 +106,14 @@ impl Server {
     /// Starts a server, or gives what it said instead.
     pub fn try_start(folder: &Path, options: &[&str]) -> Result<Self, Output> {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(folder).args(index()).args(options);
+        command.arg(folder).args(engine()).args(options);
         Self::launch(command)
     }
 
     /// Starts a server whose standard error goes elsewhere.
     pub fn start_with_errors_to(errors: impl Into<Stdio>, folder: &Path, options: &[&str]) -> Self {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(folder).args(index()).args(options);
+        command.arg(folder).args(engine()).args(options);
         Self::launch_with(command, errors.into()).expect("the server starts")
     }
 
@@ -119,7 +131,7 @@ impl Server {
             "127.0.0.1:0",
             "--data",
         ]);
-        command.arg(folder).args(index()).args(options);
+        command.arg(folder).args(engine()).args(options);
         Self::launch(command).expect("the server starts")
     }
 
@@ -154,7 +166,7 @@ impl Server {
     /// Starts a server and kills it before it says that it serves, or soon after.
     pub fn start_and_kill(folder: &Path, options: &[&str], after: Duration) {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(folder).args(options).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg(folder).args(engine()).args(options).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("skein runs");
         thread::sleep(after);
         child.kill().expect("the server can be killed");

@@ -9,6 +9,7 @@ mod bench_wormhole;
 mod check;
 mod common;
 mod disk;
+mod disk_folders;
 mod kill;
 mod load_dump;
 mod log_dirs;

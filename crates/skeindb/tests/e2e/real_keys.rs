@@ -1,6 +1,6 @@
 //! Real keys: file paths through `skein load`, in order over the network, through `kill -9` and back.
 
-use crate::common::{Random, Server, assert_refused, real_paths, run, run_with_input, stdout_of};
+use crate::common::{Random, Server, assert_refused, disk_trie, real_paths, run, run_with_input, stdout_of};
 use skeindb::client::{Client, Reply};
 
 /// The keys in order, as the server gives them over the network.
@@ -82,6 +82,10 @@ fn real_paths_straight_into_a_folder() {
     let expected: Vec<_> = sorted.iter().filter(|key| key.starts_with(b"bin/")).take(3).cloned().collect();
     assert_eq!(some, [expected.join(&b'\n'), b"\n".to_vec()].concat());
 
+    if disk_trie().is_some() {
+        // It is a folder of the engine in memory.
+        return;
+    }
     let server = Server::start(data.as_ref(), &[]);
     assert!(scan_keys(&mut server.client()) == sorted, "the server sees other keys");
     // The folder is the server's now.

@@ -1,0 +1,111 @@
+//! Commands on a folder of the disk engine: check, compact, stats, dump and load.
+
+use std::fs;
+use std::path::Path;
+
+use skein_disk::{DiskOptions, DiskStore, Shape};
+
+use crate::common::{assert_refused, run, stdout_of};
+
+/// A folder with a store of this shape, whose file is longer than it need be.
+fn folder_with_data(shape: Shape) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let store = DiskStore::open(folder.path(), DiskOptions { shape, ..DiskOptions::default() }).unwrap();
+    for number in 0..1_500 {
+        store.set(format!("goose {number:04}").as_bytes(), number.to_string().as_bytes()).unwrap();
+    }
+    if shape == Shape::Linked {
+        for number in 0..6 {
+            store.set(format!("long {number}").as_bytes(), &vec![7; 1 << 20]).unwrap();
+        }
+        store.checkpoint().unwrap();
+        for number in 0..6 {
+            assert!(store.remove(format!("long {number}").as_bytes()).unwrap());
+        }
+    }
+    store.close().unwrap();
+    folder
+}
+
+fn said(command: &str, folder: &Path) -> String {
+    String::from_utf8(stdout_of(run([Path::new(command), folder]))).unwrap()
+}
+
+#[test]
+fn check_describes_a_sound_folder_and_names_a_damaged_page() {
+    for shape in [Shape::Linked, Shape::Hash { n: 16 }, Shape::FixedClassical { n: 16 }] {
+        let folder = folder_with_data(shape);
+        let file = folder.path().join("data.skein");
+        let before = fs::read(&file).unwrap();
+        let text = said("check", folder.path());
+        assert!(text.contains(&format!("trie main: {shape}, 1,500 keys in ")), "{text}");
+        assert!(text.contains("disk store ") && text.contains("no damage"), "{text}");
+        assert!(fs::read(&file).unwrap() == before, "check changed the file");
+
+        let store = DiskStore::open(folder.path(), DiskOptions { shape, ..DiskOptions::default() }).unwrap();
+        assert_refused(&run([Path::new("check"), folder.path()]), 1, &["in use by another process"]);
+        store.close().unwrap();
+
+        let mut damaged = fs::read(&file).unwrap();
+        // The trie's name, in the catalog.
+        let at = damaged.windows(4).position(|bytes| bytes == b"main").unwrap();
+        damaged[at] ^= 1;
+        fs::write(&file, &damaged).unwrap();
+        let check = run([Path::new("check"), folder.path()]);
+        let page = format!("damaged in the page at byte {}: its checksum says", at / 4096 * 4096);
+        assert_refused(&check, 3, &["data.skein", &page]);
+        assert!(String::from_utf8_lossy(&check.stdout).contains("1 place is damaged"));
+        assert!(fs::read(&file).unwrap() == damaged, "check changed the file");
+    }
+}
+
+#[test]
+fn compact_shortens_the_file() {
+    let folder = folder_with_data(Shape::Linked);
+    let length = || fs::metadata(folder.path().join("data.skein")).unwrap().len();
+    let before = length();
+    let text = said("compact", folder.path());
+    assert!(text.contains(" before, ") && text.contains(" now; "), "{text}");
+    assert!(length() == 4 << 20 && before > 4 << 20, "{before} and {}", length());
+    assert!(said("check", folder.path()).contains("1,500 keys"));
+    let memory = tempfile::tempdir().unwrap();
+    assert_refused(&run([Path::new("compact"), memory.path()]), 1, &["no data folder of the disk engine"]);
+}
+
+#[test]
+fn a_dump_is_loaded_into_another_trie_and_is_the_same() {
+    let folder = folder_with_data(Shape::Linked);
+    let other = folder_with_data(Shape::FixedLinked { k: 12 });
+    let dump = |folder: &Path, more: &[&str]| {
+        let arguments = ["dump", "--data", folder.to_str().unwrap()];
+        stdout_of(run(arguments.iter().chain(more)))
+    };
+    let all = dump(folder.path(), &[]);
+    assert_eq!(String::from_utf8(all).unwrap().lines().count(), 1_500);
+    assert_eq!(
+        dump(folder.path(), &["--min", "(goose 0003", "--max", "[goose 0005"]),
+        b"goose 0004\t4\ngoose 0005\t5\n"
+    );
+    assert_eq!(dump(folder.path(), &["--prefix", "goose 149", "--limit", "1"]), b"goose 1490\t1490\n");
+    let text = tempfile::NamedTempFile::new().unwrap();
+    fs::write(text.path(), b"goose 0004\tno integer\nzebra\t-12\na\tb\tc\n").unwrap();
+    let load = |folder: &Path| {
+        let (folder, text) = (folder.to_str().unwrap(), text.path().to_str().unwrap());
+        run(["load", text, "--format", "tsv", "--data", folder])
+    };
+    let refused = load(other.path());
+    assert_eq!(refused.status.code(), Some(4));
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        why.contains("line 1: the value `no integer` is not an integer") && why.contains("line 3: "),
+        "{why}"
+    );
+    assert!(dump(other.path(), &[]).ends_with(b"zebra\t-12\n"));
+    let stats = run(["stats", "--data", other.path().to_str().unwrap()]);
+    let stats = String::from_utf8(stdout_of(stats)).unwrap();
+    assert!(stats.contains("a linked trie of 12 children in the paper's layout"), "{stats}");
+    assert!(!folder.path().join("identity").exists() && !other.path().join("identity").exists());
+    let hash = folder_with_data(Shape::Hash { n: 16 });
+    let arguments = ["dump", "--data", hash.path().to_str().unwrap()];
+    assert_refused(&run(arguments), 1, &["a hash trie has no order"]);
+}
