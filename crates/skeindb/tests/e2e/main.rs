@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod bench;
+mod bench_bitbase;
 mod bench_cuckoo;
 mod bench_mlpindex;
 mod bench_wormhole;

@@ -4,11 +4,11 @@ use linkme::distributed_slice;
 
 use super::requests::Requests;
 use super::series::{SET, Series, options};
-use super::{CLASSICAL, HASH, LINKED, count, memory, wanted};
+use super::{ALL, CLASSICAL, HASH, LINKED, PAPER_CLASSICAL, PAPER_HASH, PAPER_LINKED, memory, wanted};
 use crate::Result;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::result::At;
-use crate::rival::store::{TRIES, Trie};
+use crate::rival::store::Trie;
 
 /// Keys, of which the figure does not tell: those of the one before.
 const KEYS: &str = "intkey(2147483648)";
@@ -34,22 +34,20 @@ static FIG8: Experiment = Experiment {
     source: "Xie (BitBase), figure 8 and section 4.3",
     claim: "all three tries gain from a larger cache; the linked trie gains significantly more than the others, and its curve becomes flat beyond 2^11 pages",
     memory: |plan| memory(plan, sets(plan).iter().map(String::as_str), 1 << 16),
-    steps: |plan| plan.rounds * sets(plan).len() * POWERS.len() * TRIES.len(),
+    steps: |plan| plan.rounds * sets(plan).len() * POWERS.len() * ALL.len(),
     run,
     judge,
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let tries = wanted(bench, &TRIES)?;
-    let (count, sets) = (count(&bench.plan), sets(&bench.plan));
-    bench.set("requests", count);
+    let (groups, sets) = (wanted(bench, &ALL)?, sets(&bench.plan));
     let scratch = bench.scratch()?;
-    for name in &sets {
-        let asked = Requests::new(name, count, bench.plan.seed)?;
+    for (name, (count, tries)) in sets.iter().flat_map(|name| groups.iter().map(move |group| (name, group))) {
+        let asked = Requests::new(name, *count, bench.plan.seed)?;
         for round in 0..bench.plan.rounds {
             for (power, trie) in POWERS.iter().flat_map(|power| tries.iter().map(move |trie| (power, trie))) {
                 let pages = 1_usize << power;
-                bench.step(&format!("{name}: round {}, {pages} pages, {}", round + 1, trie.name));
+                bench.step(&format!("{name}: round {}, {pages} pages, {}", round + 1, trie.words));
                 let (name, at) = (line(trie, name, sets.len()), Some(at(*power)));
                 Series { name: &name, options: options(trie, pages), asked: &asked, at }
                     .measure(bench, &scratch)?;
@@ -64,16 +62,22 @@ fn at(power: u32) -> At {
 }
 
 fn judge(findings: &Findings) -> Judgement {
+    judge_layout(findings, [LINKED, CLASSICAL, HASH])
+        .beside(judge_layout(findings, [PAPER_LINKED, PAPER_CLASSICAL, PAPER_HASH]))
+}
+
+/// The three claims, of the three tries in one layout.
+fn judge_layout(findings: &Findings, tries: [&Trie; 3]) -> Judgement {
+    let linked = tries[0].words;
     let gain = |trie: &Trie| findings.kept(SET.measure, trie.words).map(|gain| (trie.words.to_owned(), gain));
-    let gains: Vec<_> = [LINKED, CLASSICAL, HASH].into_iter().filter_map(gain).collect();
+    let gains: Vec<_> = tries.into_iter().filter_map(gain).collect();
     let all = Judgement::at_least(1.0, "set, cache of 2^16 pages / of 2^6", &gains);
     let others: Vec<_> =
         gains.iter().skip(1).map(|(name, other)| (name.clone(), gains[0].1 / other)).collect();
-    let more = Judgement::at_least(1.0, "that gain, linked trie / the others", &others);
-    let rate = |power: u32| findings.median(SET.measure, LINKED.words, Some(&at(power).label));
+    let more = Judgement::at_least(1.0, &format!("that gain, {linked} / the others"), &others);
+    let rate = |power: u32| findings.median(SET.measure, linked, Some(&at(power).label));
     let flat = rate(FLAT_FROM).zip(rate(POWERS[POWERS.len() - 1]));
-    let flat: Vec<_> =
-        flat.map(|(before, last)| (LINKED.words.to_owned(), before / last)).into_iter().collect();
+    let flat: Vec<_> = flat.map(|(before, last)| (linked.to_owned(), before / last)).into_iter().collect();
     let flat = Judgement::at_least(FLAT, "set, cache of 2^11 pages / of 2^16", &flat);
     all.beside(more).beside(flat)
 }
@@ -92,11 +96,15 @@ mod tests {
                     findings.add(SET, trie.words, Some(&at(power)), rate);
                 }
             }
-            judge(&findings).each().into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+            judge_layout(&findings, [LINKED, CLASSICAL, HASH])
+                .each()
+                .into_iter()
+                .map(|judged| judged.answer)
+                .collect::<Vec<_>>()
         };
         assert_eq!(judged([1.0, 5.0, 5.1]), [Holds; 3]);
         assert_eq!(judged([1.0, 1.1, 1.5]), [Holds, DoesNotHold, DoesNotHold]);
-        assert_eq!(judge(&Findings::default()).each().len(), 3);
+        assert_eq!(judge(&Findings::default()).each().len(), 6);
         assert_eq!(judge(&Findings::default()).answer, CannotBeTested);
     }
 }

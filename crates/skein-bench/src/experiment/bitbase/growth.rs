@@ -1,11 +1,11 @@
 //! Requests as the file grows, to ten times the cache and more: the paper asks in section 4 whether throughput stays stable, and shows no figure of it.
 
 use linkme::distributed_slice;
-use skein_disk::{CACHE_LEAST, DiskStore};
+use skein_disk::{CACHE_LEAST, DiskStore, PAGE};
 
 use super::requests::Requests;
-use super::series::{SET, failed, of_each, options, set, thousands};
-use super::{count, memory, wanted};
+use super::series::{SET, bytes_in_use, failed, of_each, options, set, thousands};
+use super::{CLASSICAL, HASH, LINKED, count, memory, wanted};
 use crate::Result;
 use crate::experiment::findings::Place;
 use crate::experiment::scratch::Scratch;
@@ -30,7 +30,7 @@ const IN_CACHES: Place<'_> =
 fn pages(plan: &Plan) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ten")]
     let times = TIMES as usize;
-    (count(plan) * KEY_BYTES / skein_disk::PAGE / times).max(CACHE_LEAST)
+    (count(plan) * KEY_BYTES / PAGE / times).max(CACHE_LEAST)
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -47,12 +47,12 @@ static GROWTH: Experiment = Experiment {
 };
 
 fn run(bench: &mut Bench) -> Result<()> {
-    let tries = wanted(bench, &TRIES)?;
+    let groups = wanted(bench, &[LINKED, CLASSICAL, HASH])?;
     bench.set("cache pages", pages(&bench.plan));
     let asked = Requests::new(KEYS, count(&bench.plan), bench.plan.seed)?;
     let scratch = bench.scratch()?;
     for round in 0..bench.plan.rounds {
-        for trie in &tries {
+        for trie in groups.iter().flat_map(|(_, tries)| tries) {
             bench.step(&format!("round {}, {}", round + 1, trie.name));
             grow(bench, &scratch, trie, &asked)?;
         }
@@ -72,9 +72,8 @@ fn grow(bench: &mut Bench, scratch: &Scratch, trie: &Trie, asked: &Requests) -> 
         let count = numbers.len();
         let seconds = set(&store, asked, numbers, bench.plan.clock)?;
         bench.add(SET, trie.words, Some(&at), thousands(count, seconds))?;
-        let buffer = store.stats().buffer;
-        let in_use = u64::from(buffer.file_pages - buffer.free_pages);
-        bench.add(IN_CACHES, trie.words, Some(&at), of_each(in_use, pages as u64))?;
+        let grown = of_each(bytes_in_use(&store), (pages * PAGE) as u64);
+        bench.add(IN_CACHES, trie.words, Some(&at), grown)?;
     }
     store.close().map_err(failed)
 }

@@ -6,11 +6,14 @@ use linkme::distributed_slice;
 
 use super::requests::Requests;
 use super::series::{GET, GROWTH, SET, Series, options};
-use super::{CLASSICAL, HASH, LINKED, cache_pages, count, memory, wanted};
+use super::{
+    CLASSICAL, HASH, LINKED, PAPER_CLASSICAL, PAPER_HASH, PAPER_LINKED, cache_pages, memory, wanted,
+};
 use crate::Result;
+use crate::experiment::scratch::Scratch;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::result::At;
-use crate::rival::store::{TRIES, Trie};
+use crate::rival::store::Trie;
 
 /// Bytes of a key.
 const LENGTHS: [u32; 5] = [4, 8, 16, 32, 64];
@@ -38,26 +41,34 @@ fn steps(plan: &Plan, tries: usize) -> usize {
 }
 
 /// All lines over all lengths.
-fn run(bench: &mut Bench, tries: &'static [Trie]) -> Result<()> {
-    let tries = wanted(bench, tries)?;
-    let (count, pages) = (count(&bench.plan), cache_pages(&bench.plan));
-    bench.set("requests", count);
-    bench.set("cache pages", pages);
-    let scratch = bench.scratch()?;
+fn run(bench: &mut Bench, tries: &[&'static Trie]) -> Result<()> {
+    let (groups, scratch) = (wanted(bench, tries)?, bench.scratch()?);
+    bench.set("cache pages", cache_pages(&bench.plan));
     for length in LENGTHS {
-        let made =
-            GENERATORS.map(|generator| Requests::new(&name(generator, length), count, bench.plan.seed));
-        let [edited, random] = made;
-        let asked = [edited?, random?];
-        for round in 0..bench.plan.rounds {
-            for (trie, (generator, asked)) in
-                tries.iter().flat_map(|trie| GENERATORS.iter().zip(&asked).map(move |it| (trie, it)))
-            {
-                bench.step(&format!("{}: round {}, {}", asked.name, round + 1, trie.name));
-                let at = Some(At::number("key bytes", f64::from(length)));
-                let name = line(trie, generator);
-                Series { name: &name, options: options(trie, pages), asked, at }.measure(bench, &scratch)?;
+        for (count, tries) in &groups {
+            for generator in GENERATORS {
+                let asked = Requests::new(&name(generator, length), *count, bench.plan.seed)?;
+                on_point(bench, &scratch, tries, (generator, length), &asked)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// All rounds of some tries on the keys of a generator and a length.
+fn on_point(
+    bench: &mut Bench,
+    scratch: &Scratch,
+    tries: &[&Trie],
+    (generator, length): (&str, u32),
+    asked: &Requests,
+) -> Result<()> {
+    for round in 0..bench.plan.rounds {
+        for trie in tries {
+            bench.step(&format!("{}: round {}, {}", asked.name, round + 1, trie.words));
+            let at = Some(At::number("key bytes", f64::from(length)));
+            let (name, options) = (line(trie, generator), options(trie, cache_pages(&bench.plan)));
+            Series { name: &name, options, asked, at }.measure(bench, scratch)?;
         }
     }
     Ok(())
@@ -71,9 +82,9 @@ static FIG4: Experiment = Experiment {
     source: "Xie (BitBase), figure 4 and section 4.1",
     claim: "editstr is easier than randstr, since its keys tend to share prefixes: throughput is higher at every length, and the file grows less",
     memory: longest,
-    steps: |plan| steps(plan, 1),
-    run: |bench| run(bench, &TRIES[..1]),
-    judge: |findings| judge_sharing(findings, LINKED),
+    steps: |plan| steps(plan, 2),
+    run: |bench| run(bench, &[LINKED, PAPER_LINKED]),
+    judge: |findings| judge_sharing(findings, LINKED).beside(judge_sharing(findings, PAPER_LINKED)),
 };
 
 #[distributed_slice(EXPERIMENTS)]
@@ -84,9 +95,12 @@ static FIG5: Experiment = Experiment {
     source: "Xie (BitBase), figure 5 and section 4.1",
     claim: "the classical trie tends to keep its throughput as keys get longer, the linked trie does not: from the shortest to the longest keys it keeps the greater part",
     memory: longest,
-    steps: |plan| steps(plan, 2),
-    run: |bench| run(bench, &TRIES[..2]),
-    judge: judge_keeping,
+    steps: |plan| steps(plan, 4),
+    run: |bench| run(bench, &[LINKED, CLASSICAL, PAPER_LINKED, PAPER_CLASSICAL]),
+    judge: |findings| {
+        let paper = judge_keeping(findings, PAPER_CLASSICAL, PAPER_LINKED);
+        judge_keeping(findings, CLASSICAL, LINKED).beside(paper)
+    },
 };
 
 #[distributed_slice(EXPERIMENTS)]
@@ -97,9 +111,9 @@ static FIG6: Experiment = Experiment {
     source: "Xie (BitBase), figure 6 and section 4.1",
     claim: "the hash trie is not sensitive to the length of keys, nor to how they are made: here, within a fifth",
     memory: longest,
-    steps: |plan| steps(plan, 1),
-    run: |bench| run(bench, &TRIES[2..]),
-    judge: judge_insensitive,
+    steps: |plan| steps(plan, 2),
+    run: |bench| run(bench, &[HASH, PAPER_HASH]),
+    judge: |findings| judge_insensitive(findings, HASH).beside(judge_insensitive(findings, PAPER_HASH)),
 };
 
 /// That keys which share prefixes are set faster, got faster, and make the file grow less.
@@ -118,16 +132,18 @@ fn judge_sharing(findings: &Findings, trie: &Trie) -> Judgement {
 }
 
 /// That the classical trie keeps more of its rate than the linked trie.
-fn judge_keeping(findings: &Findings) -> Judgement {
+fn judge_keeping(findings: &Findings, classical: &Trie, linked: &Trie) -> Judgement {
+    let tries = [classical, linked];
     let judged = GENERATORS.into_iter().filter_map(|generator| {
-        let [classical, linked] =
-            [CLASSICAL, LINKED].map(|trie| findings.kept(SET.measure, &line(trie, generator)));
+        let [classical, linked] = tries.map(|trie| findings.kept(SET.measure, &line(trie, generator)));
         let (classical, linked) = (classical?, linked?);
         let why = format!(
-            "kept of the rate of {} keys from {} to {} bytes: classical {classical:.2}, linked {linked:.2}",
+            "kept of the rate of {} keys from {} to {} bytes: {} {classical:.2}, {} {linked:.2}",
             generator,
             LENGTHS[0],
-            LENGTHS[LENGTHS.len() - 1]
+            LENGTHS[LENGTHS.len() - 1],
+            tries[0].words,
+            tries[1].words
         );
         Some(Judgement::of(classical > linked, why))
     });
@@ -135,8 +151,8 @@ fn judge_keeping(findings: &Findings) -> Judgement {
 }
 
 /// That neither the length nor the generator matters to the hash trie.
-fn judge_insensitive(findings: &Findings) -> Judgement {
-    let lines = GENERATORS.map(|generator| line(HASH, generator));
+fn judge_insensitive(findings: &Findings, trie: &Trie) -> Judgement {
+    let lines = GENERATORS.map(|generator| line(trie, generator));
     let alike = |(label, ratio): (String, f64)| (label, ratio.min(1.0 / ratio));
     let generators: Vec<_> =
         findings.ratios(SET.measure, &lines[0], &lines[1]).into_iter().map(alike).collect();
@@ -183,14 +199,14 @@ mod tests {
     #[test]
     fn the_classical_trie_is_to_keep_more() {
         let mut findings = Findings::default();
-        assert_eq!(answers(judge_keeping(&findings)), [CannotBeTested]);
+        assert_eq!(answers(judge_keeping(&findings, CLASSICAL, LINKED)), [CannotBeTested]);
         for (trie, kept) in [(CLASSICAL, [1.0, 0.6]), (LINKED, [4.0, 2.0])] {
             add(&mut findings, SET, &line(trie, "editstr"), kept);
         }
-        assert_eq!(answers(judge_keeping(&findings)), [Holds]);
+        assert_eq!(answers(judge_keeping(&findings, CLASSICAL, LINKED)), [Holds]);
         add(&mut findings, SET, &line(CLASSICAL, "randstr"), [1.0, 0.1]);
         add(&mut findings, SET, &line(LINKED, "randstr"), [1.0, 0.2]);
-        assert_eq!(answers(judge_keeping(&findings)), [Holds, DoesNotHold]);
+        assert_eq!(answers(judge_keeping(&findings, CLASSICAL, LINKED)), [Holds, DoesNotHold]);
     }
 
     #[test]
@@ -198,10 +214,10 @@ mod tests {
         let mut findings = Findings::default();
         add(&mut findings, SET, &line(HASH, "editstr"), [1.0, 0.9]);
         add(&mut findings, SET, &line(HASH, "randstr"), [1.0, 0.95]);
-        assert_eq!(answers(judge_insensitive(&findings)), [Holds, Holds]);
+        assert_eq!(answers(judge_insensitive(&findings, HASH)), [Holds, Holds]);
         let mut findings = Findings::default();
         add(&mut findings, SET, &line(HASH, "editstr"), [1.3, 1.0]);
         add(&mut findings, SET, &line(HASH, "randstr"), [1.0, 1.0]);
-        assert_eq!(answers(judge_insensitive(&findings)), [DoesNotHold, DoesNotHold]);
+        assert_eq!(answers(judge_insensitive(&findings, HASH)), [DoesNotHold, DoesNotHold]);
     }
 }

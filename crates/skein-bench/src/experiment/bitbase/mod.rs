@@ -24,11 +24,13 @@ mod space;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use skein_disk::PAGE;
 
 use super::setting::CACHE_PAGES;
 use super::{Bench, Plan};
-use crate::rival::store::{TRIES, Trie};
+use crate::rival::store::{PAPER_TRIES, TRIES, Trie};
 use crate::{Error, Result};
 use requests::Requests;
 
@@ -49,20 +51,29 @@ fn memory<'a>(plan: &Plan, names: impl IntoIterator<Item = &'a str>, cache_pages
     Ok(most + 2 * (cache_pages * PAGE) as u64)
 }
 
-/// The tries that are wanted of these, noted as contenders.
-fn wanted(bench: &mut Bench, tries: &'static [Trie]) -> Result<Vec<&'static Trie>> {
-    let wanted: Vec<_> = tries.iter().filter(|trie| bench.plan.wants(trie.name)).collect();
-    for trie in &wanted {
+/// The tries that are wanted of these, noted as contenders, by how many requests they are asked, the most first.
+fn wanted(bench: &mut Bench, tries: &[&'static Trie]) -> Result<Vec<(usize, Vec<&'static Trie>)>> {
+    let mut groups = BTreeMap::<usize, Vec<&Trie>>::new();
+    for trie in tries.iter().filter(|trie| bench.plan.wants(trie.name)) {
         let about = format!("{}: {}, no log, no checkpoint but one at the end", trie.name, trie.shape);
         bench.findings.contender(trie.words, &about);
+        groups.entry(count(&bench.plan).min(trie.most)).or_default().push(trie);
     }
-    if wanted.is_empty() {
-        let names: Vec<_> = tries.iter().map(|trie| trie.name).collect();
+    let counts: Vec<_> = groups.keys().rev().map(usize::to_string).collect();
+    bench.set("requests", counts.join(", "));
+    if groups.is_empty() {
+        let names: Vec<_> = TRIES.iter().map(|trie| trie.name).collect();
         return Err(Error::Input(format!("no trie is left to measure; there are: {}", names.join(", "))));
     }
-    Ok(wanted)
+    Ok(groups.into_iter().rev().collect())
 }
 
 const LINKED: &Trie = &TRIES[0];
 const CLASSICAL: &Trie = &TRIES[1];
 const HASH: &Trie = &TRIES[2];
+const PAPER_LINKED: &Trie = &PAPER_TRIES[0];
+const PAPER_CLASSICAL: &Trie = &PAPER_TRIES[1];
+const PAPER_HASH: &Trie = &PAPER_TRIES[2];
+
+/// Both layouts of all three.
+const ALL: [&Trie; 6] = [LINKED, CLASSICAL, HASH, PAPER_LINKED, PAPER_CLASSICAL, PAPER_HASH];

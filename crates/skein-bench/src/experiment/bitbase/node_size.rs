@@ -5,17 +5,17 @@ use skein_disk::Shape;
 
 use super::requests::Requests;
 use super::series::{GROWTH, SET, Series, options};
-use super::{CLASSICAL, cache_pages, count, memory, wanted};
+use super::{PAPER_LINKED, cache_pages, memory, wanted};
 use crate::Result;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::result::At;
-use crate::rival::store::{TRIES, Trie};
+use crate::rival::store::Trie;
 
 /// The figure's workload.
 const KEYS: &str = "intkey(2147483648)";
 
-/// Pointers of a node.
-const SIZES: [u16; 7] = [4, 8, 16, 32, 64, 128, 256];
+/// Children of a node: `trie_size`.
+const SIZES: [u16; 8] = [2, 4, 6, 8, 12, 16, 24, 32];
 
 /// The size from which on the paper's throughput falls.
 const BEST: f64 = 8.0;
@@ -24,9 +24,9 @@ const BEST: f64 = 8.0;
 static FIG7: Experiment = Experiment {
     name: "bitbase-fig7",
     rank: 263,
-    title: "the size of a node, from 4 pointers to 256: throughput and space",
+    title: "the size of a node, from 2 children to 32: throughput and space",
     source: "Xie (BitBase), figure 7 and section 4.2",
-    claim: "as a node gets larger, space gets worse all the way, and throughput better at first and worse beyond 8 children (there, of the linked trie; ours has lists of the length that they need, so nodes of a size are the classical trie's)",
+    claim: "as a node gets larger, space gets worse all the way, and throughput better at first and worse beyond 8 children (of the linked trie in the paper's layout; ours has lists of the length that they need)",
     memory: |plan| memory(plan, sets(plan).iter().map(String::as_str), cache_pages(plan)),
     steps: |plan| plan.rounds * SIZES.len() * sets(plan).len(),
     run,
@@ -38,17 +38,15 @@ fn sets(plan: &Plan) -> Vec<String> {
 }
 
 fn run(bench: &mut Bench) -> Result<()> {
-    wanted(bench, &TRIES[1..2])?;
-    let (count, pages) = (count(&bench.plan), cache_pages(&bench.plan));
-    bench.set("requests", count);
+    let (groups, pages) = (wanted(bench, &[PAPER_LINKED])?, cache_pages(&bench.plan));
     let scratch = bench.scratch()?;
     for name in sets(&bench.plan) {
-        let asked = Requests::new(&name, count, bench.plan.seed)?;
+        let asked = Requests::new(&name, groups[0].0, bench.plan.seed)?;
         for round in 0..bench.plan.rounds {
-            for n in SIZES {
-                bench.step(&format!("{name}: round {}, {n} pointers", round + 1));
-                let trie = Trie { shape: Shape::Classical { n }, ..*CLASSICAL };
-                let at = Some(At::number("pointers of a node", f64::from(n)));
+            for k in SIZES {
+                bench.step(&format!("{name}: round {}, {k} children", round + 1));
+                let trie = Trie { shape: Shape::FixedLinked { k }, ..*PAPER_LINKED };
+                let at = Some(At::number("children of a node", f64::from(k)));
                 let line = format!("{}, {name}", trie.words);
                 Series { name: &line, options: options(&trie, pages), asked: &asked, at }
                     .measure(bench, &scratch)?;
@@ -97,7 +95,7 @@ mod tests {
         let judged = |rates: [f64; 4], spaces: [f64; 4]| {
             let mut findings = Findings::default();
             for ((size, rate), space) in [4.0, 8.0, 16.0, 32.0].into_iter().zip(rates).zip(spaces) {
-                let at = At::number("pointers of a node", size);
+                let at = At::number("children of a node", size);
                 findings.add(SET, "trie", Some(&at), rate);
                 findings.add(GROWTH, "trie", Some(&at), space);
             }

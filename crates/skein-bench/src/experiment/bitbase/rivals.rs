@@ -24,7 +24,7 @@ use super::series::{of_each, rate, space};
 use crate::experiment::findings::Place;
 use crate::experiment::setting::{BATCH, GETS, SYNC_PUTS};
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
-use crate::machine::Peak;
+use crate::machine::Resident;
 use crate::result::At;
 use crate::rival::store::{
     Contender, DISK_LINKED, Entry, INTEGER_BYTES, Level, Outcome, Part, Rows, Setup, TRIES,
@@ -40,7 +40,8 @@ const SET_MANY: Place<'_> = rate("set, 100 at once");
 const INC: Place<'_> = rate("inc");
 const DURABLE: Place<'_> = rate("set, durable");
 const ON_DISK: Place<'_> = space("on disk", "B/key");
-const MEMORY: Place<'_> = space("memory, most", "MiB");
+/// What lies in memory of the whole process: what turns before have left there too, and of LMDB the file's pages.
+const MEMORY: Place<'_> = space("resident, whole process", "MiB");
 
 /// Bytes of values: integers, and others.
 const VALUES: [usize; 2] = [INTEGER_BYTES, 100];
@@ -83,7 +84,7 @@ fn operations(plan: &Plan) -> usize {
 }
 
 fn durable_sets(plan: &Plan) -> usize {
-    plan.setting(&SYNC_PUTS, plan.size.pick([100, 300, 500, 1000]))
+    plan.setting(&SYNC_PUTS, plan.size.pick([300, 1000, 1000, 2000]))
 }
 
 #[distributed_slice(EXPERIMENTS)]
@@ -142,7 +143,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     fn measure(&self, bench: &mut Bench, are_integers: bool) -> Result<()> {
-        let (plan, peak) = (bench.plan.clone(), Peak::begin()?);
+        let plan = bench.plan.clone();
         let mut opened = self.open(Level::None)?;
         let store = opened.as_mut();
         self.load(bench, store)?;
@@ -160,7 +161,7 @@ impl Turn<'_> {
             self.timed(bench, INC, asked.len(), || asked.iter().try_for_each(|&n| store.inc(self.rows, n)))?;
             self.check_sums(store, &asked)?;
         }
-        bench.add(MEMORY, self.entry.name, Some(&self.at), of_each(peak.above()?, 1 << 20))?;
+        bench.add(MEMORY, self.entry.name, Some(&self.at), of_each(Resident::now()?.bytes, 1 << 20))?;
         self.named(opened.close())?;
         if self.entry.durable { self.durable(bench) } else { Ok(()) }
     }

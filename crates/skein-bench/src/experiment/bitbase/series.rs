@@ -4,15 +4,13 @@
 //! cache still has. The rate of the requests is without that last checkpoint, as the paper's is without what the system writes back later; the rate
 //! with it stands beside.
 
-use std::path::Path;
-
 use skein_disk::{DiskOptions, DiskStore, Durability, PAGE};
 
 use crate::experiment::Bench;
 use crate::experiment::findings::Place;
 use crate::experiment::scratch::Scratch;
 use crate::keyset::Random;
-use crate::machine::Peak;
+use crate::machine::Resident;
 use crate::result::{At, Better};
 use crate::rival::store::Trie;
 use crate::sys::{Clock, pinned};
@@ -26,14 +24,15 @@ pub const SET: Place<'_> = rate("set");
 const WRITTEN: Place<'_> = rate("set, and all pages written");
 /// Requests for the values, after all were set.
 pub const GET: Place<'_> = rate("get");
-/// The paper's bytes per query.
+/// The paper's bytes per query, of pages that hold something: the file is longer, since it grows 1,024 pages at a time.
 pub const GROWTH: Place<'_> = space("file per request", "B/request");
-/// The same of what the file needs, by keys.
-pub const PER_KEY: Place<'_> = space("pages in use per key", "B/key");
+/// The same by keys: requests set some more than once.
+pub const PER_KEY: Place<'_> = space("file per key", "B/key");
 /// Which part of the pages that were asked for had to be read.
 pub const MISSES: Place<'_> =
     Place { measure: "pages read", unit: "% of those asked for", better: Better::Less };
-const MEMORY: Place<'_> = space("memory, most", "MiB");
+/// What lies in memory of the whole process: requests and what turns before have left there too.
+const MEMORY: Place<'_> = space("resident, whole process", "MiB");
 
 /// A measure of thousands of requests per second.
 pub const fn rate(measure: &str) -> Place<'_> {
@@ -111,8 +110,8 @@ impl Series<'_> {
     /// # Errors
     /// If the engine fails, or answers wrongly.
     pub fn measure(&self, bench: &mut Bench, scratch: &Scratch) -> Result<()> {
-        let (folder, peak, clock) = (scratch.fresh("disk")?, Peak::begin()?, bench.plan.clock);
-        let store = DiskStore::open(&folder, self.options.clone()).map_err(failed)?;
+        let (folder, clock) = (scratch.fresh("disk")?, bench.plan.clock);
+        let store = DiskStore::open(folder, self.options.clone()).map_err(failed)?;
         let count = self.asked.len();
         let seconds = set(&store, self.asked, 0..count, clock)?;
         self.add(bench, SET, thousands(count, seconds))?;
@@ -120,12 +119,12 @@ impl Series<'_> {
         store.checkpoint().map_err(failed)?;
         let written = Clock::Wall.since(begun).as_secs_f64();
         self.add(bench, WRITTEN, thousands(count, seconds + written))?;
-        self.space(bench, &store, &folder)?;
+        self.space(bench, &store)?;
         let got = self.get(bench, &store)?;
         self.add(bench, GET, got)?;
         let buffer = store.stats().buffer;
         self.add(bench, MISSES, 100.0 * of_each(buffer.misses, buffer.hits + buffer.misses))?;
-        self.add(bench, MEMORY, of_each(peak.above()?, 1 << 20))?;
+        self.add(bench, MEMORY, of_each(Resident::now()?.bytes, 1 << 20))?;
         store.close().map_err(failed)
     }
 
@@ -139,18 +138,19 @@ impl Series<'_> {
     /// If the engine fails.
     pub fn measure_space(&self, scratch: &Scratch) -> Result<f64> {
         let folder = scratch.fresh("disk")?;
-        let store = DiskStore::open(&folder, self.options.clone()).map_err(failed)?;
+        let store = DiskStore::open(folder, self.options.clone()).map_err(failed)?;
         set(&store, self.asked, 0..self.asked.len(), Clock::Wall)?;
+        store.checkpoint().map_err(failed)?;
+        let grown = of_each(bytes_in_use(&store), self.asked.len() as u64);
         store.close().map_err(failed)?;
-        Ok(of_each(file_bytes(&folder)?, self.asked.len() as u64))
+        Ok(grown)
     }
 
     /// What the file takes.
-    fn space(&self, bench: &mut Bench, store: &DiskStore, folder: &Path) -> Result<()> {
-        let buffer = store.stats().buffer;
-        let in_use = u64::from(buffer.file_pages - buffer.free_pages) * PAGE as u64;
-        self.add(bench, GROWTH, of_each(file_bytes(folder)?, self.asked.len() as u64))?;
-        self.add(bench, PER_KEY, of_each(in_use, self.asked.distinct as u64))
+    fn space(&self, bench: &mut Bench, store: &DiskStore) -> Result<()> {
+        let bytes = bytes_in_use(store);
+        self.add(bench, GROWTH, of_each(bytes, self.asked.len() as u64))?;
+        self.add(bench, PER_KEY, of_each(bytes, self.asked.distinct as u64))
     }
 
     /// Gets the keys of random requests, and checks every value; thousands per second.
@@ -176,8 +176,8 @@ impl Series<'_> {
     }
 }
 
-/// Bytes of the file that a store in this folder has, as long as it is.
-pub fn file_bytes(folder: &Path) -> Result<u64> {
-    let path = folder.join("data.skein");
-    Ok(std::fs::metadata(&path).map_err(|error| Error::io("look at", &path, error))?.len())
+/// Bytes of the pages that a store's file holds something in.
+pub fn bytes_in_use(store: &DiskStore) -> u64 {
+    let buffer = store.stats().buffer;
+    u64::from(buffer.file_pages - buffer.free_pages) * PAGE as u64
 }

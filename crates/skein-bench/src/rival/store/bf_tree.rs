@@ -12,7 +12,7 @@ use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, one_mor
 #[distributed_slice(STORES)]
 static ENTRY: Entry = Entry {
     name: "bf-tree",
-    about: "bf-tree 0.5 over a file, its default backend, without a log; a buffer of the cache that is asked for, or twice the data, as the next power of two; it is not read back after it is closed, so it takes no part in durable sets",
+    about: "bf-tree 0.5 over a file, its default backend, without a log; a buffer of the cache that is asked for, rounded down to a power of two, or twice the data, rounded up; it is not read back after it is closed, so it takes no part in durable sets",
     rank: 30,
     part: Part::Pages,
     durable: false,
@@ -33,8 +33,10 @@ impl Tree {
         if setup.level == Level::Sync {
             return Err("it is read back from snapshots alone".to_owned());
         }
-        let cache = usize::try_from(setup.cache_bytes()).map_err(text)?;
-        let mut config = Config::new(setup.folder.join("bf-tree"), cache.next_power_of_two().max(1 << 20));
+        let bytes = usize::try_from(setup.cache_bytes()).map_err(text)?;
+        let cache =
+            if setup.cache.is_some() { 1 << bytes.max(1 << 16).ilog2() } else { bytes.next_power_of_two() };
+        let mut config = Config::new(setup.folder.join("bf-tree"), cache);
         config.cb_max_record_size(VALUE_MOST + size_of::<u64>());
         let tree = BfTree::with_config(config, None).map_err(|error| format!("{error:?}"))?;
         Ok(Self { tree, value: [0; VALUE_MOST] })

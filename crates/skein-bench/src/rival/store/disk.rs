@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use linkme::distributed_slice;
-use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, Shape};
+use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, PAGE, Shape};
 
 use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, text};
 
@@ -16,6 +16,8 @@ pub struct Trie {
     pub words: &'static str,
     /// What a store is told.
     pub shape: Shape,
+    /// Requests of a figure at most.
+    pub most: usize,
 }
 
 /// Pointers of a node that has an array of them, as in the paper's figures.
@@ -26,9 +28,39 @@ pub const DISK_LINKED: &str = TRIES[0].name;
 
 /// The tries, the one that is the default first.
 pub const TRIES: [Trie; 3] = [
-    Trie { name: "skein-disk-linked", words: "linked trie", shape: Shape::Linked },
-    Trie { name: "skein-disk-classical", words: "classical trie", shape: Shape::Classical { n: N } },
-    Trie { name: "skein-disk-hash", words: "hash trie", shape: Shape::Hash { n: N } },
+    Trie { name: "skein-disk-linked", words: "linked trie", shape: Shape::Linked, most: usize::MAX },
+    Trie {
+        name: "skein-disk-classical",
+        words: "classical trie",
+        shape: Shape::Classical { n: N },
+        most: usize::MAX,
+    },
+    Trie { name: "skein-disk-hash", words: "hash trie", shape: Shape::Hash { n: N }, most: usize::MAX },
+];
+
+/// Requests in the paper's layout, which takes kilobytes for a key.
+const PAPER_MOST: usize = 100_000;
+
+/// The same in the paper's own layout, with its figures' parameters; they come along with those above, under whose names users know them.
+pub const PAPER_TRIES: [Trie; 3] = [
+    Trie {
+        words: "linked trie, paper's layout",
+        shape: Shape::FixedLinked { k: 12 },
+        most: PAPER_MOST,
+        ..TRIES[0]
+    },
+    Trie {
+        words: "classical trie, paper's layout",
+        shape: Shape::FixedClassical { n: N },
+        most: PAPER_MOST,
+        ..TRIES[1]
+    },
+    Trie {
+        words: "hash trie, paper's layout",
+        shape: Shape::FixedHash { n: N },
+        most: PAPER_MOST,
+        ..TRIES[2]
+    },
 ];
 
 #[distributed_slice(STORES)]
@@ -83,8 +115,21 @@ impl Disk {
 }
 
 impl Contender for Disk {
+    /// In as many transactions as a small cache makes necessary.
     fn put_batch(&mut self, rows: &Rows, mut numbers: Range<usize>) -> Outcome<()> {
-        numbers.try_for_each(|n| self.put(rows, n))
+        while !numbers.is_empty() {
+            let done = self.store.write::<_, DiskError>(|transaction| {
+                for n in numbers.by_ref() {
+                    transaction.set(&rows.key(n), &rows.value(n))?;
+                    if transaction.is_full() {
+                        break;
+                    }
+                }
+                Ok(())
+            });
+            done.map_err(text)?;
+        }
+        Ok(())
     }
 
     fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
