@@ -33,7 +33,8 @@ impl Transaction<'_> {
             count += 1;
         }
         // All before it are gone, so a trie without order can begin at its first key again.
-        let last = keys.into_iter().nth(count.wrapping_sub(1)).filter(|_| self.shared.trie.shape().is_ordered());
+        let last =
+            keys.into_iter().nth(count.wrapping_sub(1)).filter(|_| self.shared.trie.shape().is_ordered());
         let rest = more.then(|| last.map_or(Bound::Unbounded, Bound::Excluded));
         Ok(Removed { count, rest })
     }
