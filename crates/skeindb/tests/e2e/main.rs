@@ -16,6 +16,7 @@ mod options;
 mod probe;
 mod readme;
 mod real_keys;
+mod rows;
 mod short_keys;
 mod snapshots;
 mod stats;
