@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   header ─► page, slot 0: next page 4 ─► page, slot 0 ─► none
-//!              other slots: a trie each    │ kind 1 │ n 2 │ secret 16 │ root 8 │ name │
+//!              other slots: a trie each    │ kind 1 │ n 2 │ values 1 │ secret 16 │ root 8 │ name │
 //! ```
 //!
 //! The paper names a catalog manager and does not say what it has (section 2).
@@ -11,13 +11,14 @@ use crate::buffer::{Stop, Writer};
 use crate::page::{Kind, PageId};
 use crate::record::{POINTER, Pages, RecordId, Walked, change, records};
 use crate::trie::{Shape, Trie};
-use crate::{DiskError, Result};
+use crate::{DiskError, Result, TrieKind, Values};
 
 /// Bytes of a name at most.
 pub(crate) const NAME_MOST: usize = 255;
 
 const NO_PAGE: PageId = PageId(u32::MAX);
-const SECRET: usize = 3;
+const VALUES: usize = 3;
+const SECRET: usize = 4;
 const ROOT: usize = SECRET + 16;
 const NAME: usize = ROOT + POINTER;
 
@@ -32,6 +33,13 @@ pub(crate) struct Catalog {
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) trie: Trie,
+    pub(crate) values: Values,
+}
+
+impl Named {
+    pub(crate) fn kind(&self) -> TrieKind {
+        TrieKind { shape: self.trie.shape(), values: self.values }
+    }
 }
 
 impl Catalog {
@@ -87,32 +95,36 @@ impl Catalog {
     /// The trie of a name; makes it if there is none. `secret` is for a hash trie that is made.
     ///
     /// # Errors
-    /// A trie of that name and another shape; parameters that do not fit; a name that cannot be one.
+    /// A trie of that name and another kind; parameters that do not fit; a name that cannot be one.
     pub(crate) fn open(
         self,
         writer: &mut Writer<'_>,
         name: &str,
-        shape: Shape,
+        kind: TrieKind,
         secret: [u8; 16],
     ) -> Result<Trie> {
         let tries = self.list(writer).map_err(|stop| writer.fault(stop))?;
         let Some(found) = tries.into_iter().find(|found| found.name == name) else {
-            return self.add(writer, name, shape, secret);
+            return self.add(writer, name, kind, secret);
         };
-        if found.trie.shape() == shape {
-            return Ok(found.trie);
+        let (has, name) = (found.kind(), found.name);
+        if has.shape != kind.shape {
+            let (has, asked) = (has.shape.to_string(), kind.shape.to_string());
+            return Err(DiskError::TrieDiffers { name, has, asked });
         }
-        let (has, asked) = (found.trie.shape().to_string(), shape.to_string());
-        Err(DiskError::TrieDiffers { name: name.to_owned(), has, asked })
+        if has.values != kind.values {
+            return Err(DiskError::ValuesDiffer { name, has: has.values, asked: kind.values });
+        }
+        Ok(found.trie)
     }
 
-    fn add(self, writer: &mut Writer<'_>, name: &str, shape: Shape, secret: [u8; 16]) -> Result<Trie> {
+    fn add(self, writer: &mut Writer<'_>, name: &str, kind: TrieKind, secret: [u8; 16]) -> Result<Trie> {
         if name.is_empty() || name.len() > NAME_MOST {
             let why = format!("a name of a trie has 1 to {NAME_MOST} bytes");
             return Err(DiskError::BadOption { name: "trie", value: name.to_owned(), why });
         }
-        let trie = Trie::create(writer, shape, secret)?;
-        let record = encode(&trie, secret, name);
+        let trie = Trie::create(writer, kind.shape, secret)?;
+        let record = encode(&trie, kind.values, secret, name);
         let pages = self.pages(writer).map_err(|stop| writer.fault(stop))?;
         for page in &pages {
             if change(writer, *page, |records| records.insert(&record))?.is_some() {
@@ -134,10 +146,11 @@ fn new_page(writer: &mut Writer<'_>) -> Result<PageId> {
     Ok(page)
 }
 
-fn encode(trie: &Trie, secret: [u8; 16], name: &str) -> Vec<u8> {
+fn encode(trie: &Trie, values: Values, secret: [u8; 16], name: &str) -> Vec<u8> {
     let (kind, n) = trie.shape().numbers();
     let mut record = vec![kind];
     record.extend(n.to_le_bytes());
+    record.push(values.number());
     record.extend(secret);
     record.extend(trie.root().bytes());
     record.extend(name.as_bytes());
@@ -149,8 +162,11 @@ fn parse(record: &[u8]) -> std::result::Result<Named, String> {
     let name = str::from_utf8(name).map_err(|_| "the name of a trie is not UTF-8")?.to_owned();
     let (kind, n) = (head[0], u16::from_le_bytes([head[1], head[2]]));
     let shape = Shape::of_numbers(kind, n).ok_or_else(|| format!("there is no trie of the kind {kind}"))?;
+    let values = head[VALUES];
+    let values =
+        Values::of_number(values).ok_or_else(|| format!("there are no values of the kind {values}"))?;
     let mut secret = [0; 16];
     secret.copy_from_slice(&head[SECRET..ROOT]);
     let trie = Trie::open(shape, RecordId::of(&head[ROOT..]), secret).map_err(|error| error.to_string())?;
-    Ok(Named { name, trie })
+    Ok(Named { name, trie, values })
 }

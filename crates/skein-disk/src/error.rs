@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::Values;
+
 /// What an operation of the disk engine answers.
 pub type Result<T> = std::result::Result<T, DiskError>;
 
@@ -31,6 +33,14 @@ pub enum DiskError {
         path: PathBuf,
         /// How that shows.
         why: String,
+    },
+    /// The folder is one of the engine in memory. Nothing was changed.
+    #[error(
+        "{path} is a data folder of the engine in memory (it has a file `identity`); open it with that (`skein serve` without --engine disk), or name another folder"
+    )]
+    OtherEngine {
+        /// The folder.
+        path: PathBuf,
     },
     /// The file is of a format that this program does not know. Nothing was changed.
     #[error("{path} has format version {found}, and this program knows {known}; use a program that knows it")]
@@ -193,6 +203,18 @@ pub enum DiskError {
         has: String,
         /// What it was asked for as.
         asked: String,
+    },
+    /// The values of a trie are not what they were to be opened as. Nothing was changed.
+    #[error(
+        "the values of the trie `{name}` are {has}, and were to be opened as {asked}; open it as what it is, or take its keys to another folder (`skein dump`, `skein load`)"
+    )]
+    ValuesDiffer {
+        /// Its name.
+        name: String,
+        /// What the file says that they are.
+        has: Values,
+        /// What they were asked for as.
+        asked: Values,
     },
     /// The log says so.
     #[error(transparent)]

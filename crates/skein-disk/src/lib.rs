@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   DiskStore      one trie in a folder, its writes logged; compact, inspect          store/
-//!   tries          classical, linked, hash; also in the paper's layout                 trie/, catalog.rs
+//!   tries          classical, linked, hash; also in the paper's layout                 trie/, catalog.rs, kind.rs
 //!   records        of any length, in pages with slots                                 record/
 //!   buffer manager some pages in memory; many readers, one writer; checkpoints        buffer/, policy/
 //!   page file      pages at places, shadow pages, two headers that take turns         page_file/, page.rs
@@ -14,6 +14,7 @@
 mod buffer;
 mod catalog;
 mod error;
+mod kind;
 mod page;
 mod page_file;
 mod policy;
@@ -23,12 +24,13 @@ mod trie;
 
 pub use buffer::{BufferStats, CACHE_LEAST};
 pub use error::{DiskError, Result};
+pub use kind::{TrieKind, Values};
 pub use page::PAGE;
 pub use page_file::Reading;
 pub use policy::Policy;
 pub use skein_log::{Durability, Ticket};
 pub use store::{
     Change, CompactReport, DiskOptions, DiskStats, DiskStore, Found, Inspection, Removed, Transaction,
-    TrieFound, Updated, inspect, is_disk_folder, shape_of,
+    TrieFound, Updated, inspect, is_disk_folder, kind_of,
 };
 pub use trie::{Census, Cursor, Direction, Entries, Entry, Portion, Shape};

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, PAGE, Result, Shape, inspect};
+use skein_disk::{
+    DiskError, DiskOptions, DiskStore, Durability, PAGE, Result, Shape, TrieKind, Values, inspect, kind_of,
+};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
@@ -241,7 +243,10 @@ fn writes_that_are_refused_leave_the_file_as_it_was() {
     refused(store.inc(b"text", 1).map(|_| ()), "the value `honk` is not an integer from -2^63 to 2^63 - 1");
     refused(store.inc(b"most", 1).map(|_| ()), "9223372036854775807 and 1 are more than 64 bits hold");
     refused(store.set(&vec![1; 65_536], b"").map(|_| ()), "a key has 65536 bytes, and 65535 are the most");
-    refused(store.set(b"key", &vec![1; 100_000]).map(|_| ()), "pages or more at once, and the cache has 16");
+    refused(
+        store.set(b"key", &vec![1; 100_000]).map(|_| ()),
+        "pages or more at once, and the cache has 16; write less",
+    );
     refused(store.cas(b"text", Some(1), b"").map(|_| ()), "and version 1 was expected");
     refused(store.cas(b"none", Some(1), b"").map(|_| ()), "the key has no value");
     assert!(storage.contents(Path::new(FILE)) == before);
@@ -251,4 +256,89 @@ fn writes_that_are_refused_leave_the_file_as_it_was() {
     let store = open(&storage).unwrap();
     assert_has(&store, &model, "opened again");
     assert_eq!(store.check().unwrap().keys, model.len());
+}
+
+/// Writes bytes somewhere in the file, and a checksum that fits, in the same page: it lies at `checksum` and covers what is from `covered` on.
+fn forge(storage: &SimStorage, at: usize, bytes: &[u8], checksum: usize, covered: usize) {
+    let file = storage.open(Path::new(FILE), true).unwrap();
+    let page = at / PAGE * PAGE;
+    file.write_at(bytes, at as u64).unwrap();
+    let mut all = vec![0; PAGE];
+    file.read_at(&mut all, page as u64).unwrap();
+    let sum = crc32c::crc32c(&all[covered..]);
+    file.write_at(&sum.to_le_bytes(), (page + checksum) as u64).unwrap();
+    file.sync_data().unwrap();
+}
+
+#[test]
+fn values_are_what_the_store_was_made_with_and_others_are_refused() {
+    for (values, other) in [(Values::Bytes, Values::Rows), (Values::Rows, Values::Bytes)] {
+        let storage = SimStorage::new();
+        let open = |values| DiskStore::open_on(storage.share(), "/db", DiskOptions { values, ..options() });
+        let store = open(values).unwrap();
+        store.set(b"goose", b"honks").unwrap();
+        store.close().unwrap();
+        let before = storage.contents(Path::new(FILE));
+        let error = open(other).unwrap_err();
+        assert!(
+            matches!(error, DiskError::ValuesDiffer { has, asked, .. } if (has, asked) == (values, other))
+        );
+        let says =
+            format!("the values of the trie `main` are {values}, and were to be opened as {other}; open");
+        assert!(error.to_string().starts_with(&says), "{error}");
+        assert!(storage.contents(Path::new(FILE)) == before, "a refusal changed the file");
+        assert_eq!(inspect("/db", &storage).unwrap().tries[0].values, values);
+        let kind = TrieKind { shape: Shape::Linked, values };
+        assert_eq!(kind_of("/db", &storage).unwrap(), Some(kind));
+        assert_eq!(open(values).unwrap().get(b"goose").unwrap(), Some(b"honks".to_vec()));
+    }
+}
+
+#[test]
+fn rows_in_a_trie_of_integers_and_values_of_no_known_kind_are_refused() {
+    let shape = Shape::FixedClassical { n: 16 };
+    let rows = DiskOptions { values: Values::Rows, shape, ..options() };
+    let storage = SimStorage::new();
+    let error = DiskStore::open_on(storage.share(), "/db", rows).unwrap_err().to_string();
+    assert!(error.starts_with("the option `values` cannot be rows of a server: a classical trie"), "{error}");
+    assert_eq!(kind_of("/db", &storage).unwrap(), None, "nothing was made");
+
+    let (storage, _) = closed(Shape::Linked);
+    let name = storage.contents(Path::new(FILE)).windows(4).position(|bytes| bytes == b"main").unwrap();
+    // Before the name: what the values are, the hash's key, the pointer to the root.
+    forge(&storage, name - 8 - 16 - 1, &[7], 0, 4);
+    let before = storage.contents(Path::new(FILE));
+    let error = open(&storage).unwrap_err().to_string();
+    assert!(error.contains("there are no values of the kind 7") && error.contains("is damaged"), "{error}");
+    assert!(storage.contents(Path::new(FILE)) == before, "a refusal changed the file");
+    let found = inspect("/db", &storage).unwrap();
+    assert!(matches!(&found.damage[..], [DiskError::Damaged { .. }]), "{:?}", found.damage);
+}
+
+/// Incident: the number of keys is in the header, and nothing but `DiskStore::check` held it against the tries. Consequence: a file whose header counts wrong, by a
+/// fault of ours, passed `skein check`, and DBSIZE answered that number for ever. Fix: `inspect` counts, too.
+#[test]
+fn a_header_that_counts_other_keys_than_there_are_is_found() {
+    let (storage, model) = closed(Shape::Linked);
+    let newer = PAGE * usize::from(is_older_header(&storage.contents(Path::new(FILE)), 0));
+    assert!(inspect("/db", &storage).unwrap().damage.is_empty());
+    let wrong = model.len() as u64 + 1;
+    forge(&storage, newer + 64, &wrong.to_le_bytes(), 12, 16);
+    let found = inspect("/db", &storage).unwrap();
+    assert_eq!(found.tries[0].census.unwrap().keys, model.len());
+    let [DiskError::Damaged { offset, what, .. }] = &found.damage[..] else { panic!("{:?}", found.damage) };
+    assert_eq!(*offset, newer as u64);
+    assert_eq!(*what, format!("the header counts {wrong} keys, and the tries have {}", model.len()));
+}
+
+#[test]
+fn a_folder_of_the_engine_in_memory_is_refused_and_nothing_is_made_in_it() {
+    let storage = SimStorage::new();
+    storage.create_dir_all(Path::new("/db")).unwrap();
+    storage.create(Path::new("/db/identity")).unwrap();
+    let error = open(&storage).unwrap_err();
+    assert!(matches!(&error, DiskError::OtherEngine { path } if path == Path::new("/db")), "{error}");
+    assert!(error.to_string().contains("of the engine in memory (it has a file `identity`)"), "{error}");
+    let made: Vec<_> = storage.list(Path::new("/db")).unwrap().into_iter().map(|file| file.name).collect();
+    assert!(made.iter().all(|name| name == "identity" || name == "lock"), "{made:?}");
 }

@@ -26,6 +26,6 @@ mod shared;
 mod worker;
 
 pub use config::ServerOptions;
-pub use engine::{DiskEngine, Engine, EngineError};
+pub use engine::{DiskEngine, Engine, EngineError, Session, Writer};
 pub use error::StartError;
 pub use server::{Server, ServerHandle, StopReport};

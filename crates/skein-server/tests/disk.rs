@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use common::{Client, Running, encode, options, show, start_on_disk};
-use skein_disk::{DiskOptions, DiskStore, Shape};
+use skein_disk::{DiskOptions, DiskStore, Shape, Values};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 use skein_server::{DiskEngine, Engine, Server};
@@ -15,7 +15,8 @@ use skein_store::{Durability, Limits};
 const SHAPES: [Shape; 3] = [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }];
 
 fn small(shape: Shape) -> DiskOptions {
-    DiskOptions { shape, cache_pages: 32, checkpoint_bytes: 200_000, ..DiskOptions::default() }
+    let values = Values::Rows;
+    DiskOptions { shape, values, cache_pages: 32, checkpoint_bytes: 200_000, ..DiskOptions::default() }
 }
 
 fn key(number: u32) -> String {
@@ -170,6 +171,18 @@ fn a_value_that_no_server_wrote_is_an_error_and_can_be_replaced() {
     assert_eq!(client.ask("GET foreign"), "$4|mine|");
 }
 
+#[test]
+fn a_store_of_plain_bytes_is_not_served() {
+    let storage = SimStorage::new();
+    let options = DiskOptions { values: Values::Bytes, ..small(Shape::Linked) };
+    let store = DiskStore::open_on(storage.share(), "/db", options).expect("a store");
+    let refused = DiskEngine::new(store, Limits::default()).expect_err("it has no rows").to_string();
+    assert!(
+        refused.starts_with("the values of the store are plain bytes, and a server serves rows"),
+        "{refused}"
+    );
+}
+
 /// A server over a store whose file can be damaged.
 fn damaged(durability: Durability) -> (SimStorage, Server, DiskEngine) {
     let storage = SimStorage::new();
@@ -200,7 +213,7 @@ fn damaged(durability: Durability) -> (SimStorage, Server, DiskEngine) {
         is_one
     };
     assert!((20..1_000).any(is_leaf), "no page can be damaged alone");
-    let engine = DiskEngine::new(open(), Limits::default());
+    let engine = DiskEngine::new(open(), Limits::default()).expect("a store of rows");
     let server = Server::start(engine.clone(), options()).expect("a server");
     (storage, server, engine)
 }
@@ -253,7 +266,7 @@ fn writes_stop_when_the_log_fails_and_reads_go_on() {
     let storage = SimStorage::new();
     let options_of = DiskOptions { durability: Durability::Sync, ..small(Shape::Linked) };
     let store = DiskStore::open_on(storage.share(), "/db", options_of).expect("a store");
-    let engine = DiskEngine::new(store, Limits::default());
+    let engine = DiskEngine::new(store, Limits::default()).expect("a store of rows");
     let server = Server::start(engine, options()).expect("a server");
     let connect = || Client::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
     let mut client = connect();

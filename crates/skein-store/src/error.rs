@@ -118,6 +118,14 @@ pub enum Error {
         /// The data folder.
         path: PathBuf,
     },
+    /// The folder is one of the disk engine. Nothing was changed.
+    #[error(
+        "{path} is a data folder of the disk engine (it has a file `data.skein`); open it with that (`skein serve --engine disk`), or name another folder"
+    )]
+    OtherEngine {
+        /// The data folder.
+        path: PathBuf,
+    },
     /// A file operation failed.
     #[error("cannot {doing} {path}: {cause}")]
     Io {

@@ -14,12 +14,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use skein_log::random_id;
-use skein_log::storage::{Storage, StorageLock, lock_folder, make_folder};
+use skein_log::storage::{Storage, StorageLock, has_file, lock_folder, make_folder};
 use skein_sync::locks::lock;
 
 use crate::identity::{Identity, LogFolder, StoreId};
 use crate::log_folders::{self, Settled};
 use crate::{Error, Result, StoreOptions};
+
+/// The file that a folder of the disk engine has (`docs/format.md`).
+const DISK_FILE: &str = "data.skein";
 
 /// A data folder, locked.
 #[derive(Debug)]
@@ -41,6 +44,9 @@ impl Folder {
         let path = &absolute(path)?;
         make_folder(&*storage, path)?;
         let lock = lock_folder(&*storage, path, "lock")?;
+        if has_file(&*storage, path, DISK_FILE)? {
+            return Err(Error::OtherEngine { path: path.clone() });
+        }
         let known = if let Some(identity) = Identity::read(&*storage, path)? {
             identity
         } else {

@@ -16,6 +16,11 @@ const KIND: Kind = Kind { magic: *b"SKEINDB\n", version: 2 };
 /// New segments go to the folder.
 const ACTIVE: u32 = 1;
 
+/// Whether a folder is one of a store: it has an identity.
+pub fn is_data_folder(folder: impl AsRef<Path>) -> bool {
+    folder.as_ref().join(NAME).exists()
+}
+
 /// A store's id: 16 random bytes, made when its folder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StoreId(pub(crate) [u8; 16]);

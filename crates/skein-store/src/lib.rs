@@ -31,6 +31,7 @@ mod stripes;
 pub use batch::Batch;
 pub use checkpoint::CheckpointReport;
 pub use error::{Error, Result};
+pub use identity::is_data_folder;
 pub use inspect::{CheckpointFound, Inspection, inspect};
 pub use options::{
     Durability, IndexKind, KEY_BYTES_MAX, Limits, SNAPSHOTS_MAX, StoreOptions, VALUE_BYTES_MAX,

@@ -226,6 +226,21 @@ fn a_second_store_on_the_folder_is_refused() {
 }
 
 #[test]
+fn a_folder_of_the_disk_engine_is_refused_and_nothing_is_made_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("data.skein"), b"pages").unwrap();
+    std::fs::write(folder.path().join("lock"), b"").unwrap();
+    let error = Store::open(folder.path(), StoreOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::OtherEngine { .. }), "{error}");
+    assert!(error.to_string().contains("of the disk engine (it has a file `data.skein`)"), "{error}");
+    assert!(!skein_store::is_data_folder(folder.path()));
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["data.skein", "lock"]);
+}
+
+#[test]
 fn a_file_in_the_place_of_the_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

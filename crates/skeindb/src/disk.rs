@@ -2,27 +2,32 @@
 
 use std::path::Path;
 
-use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, shape_of};
-use skein_log::LogError;
+use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, kind_of};
 use skein_log::storage::OsStorage;
 
 use crate::exit::{Exit, Failure};
+use crate::target::{flag, store_failure};
 
-/// Opens the disk store in a folder, as the trie that it is.
-pub fn open(folder: &Path, durability: Durability) -> Result<DiskStore, Failure> {
-    let failed = |error| failure(&error);
+/// Opens the disk store in a folder, or makes it.
+pub fn open(folder: &Path, options: DiskOptions) -> Result<DiskStore, Failure> {
+    DiskStore::open(folder, options).map_err(|error| failure(&error))
+}
+
+/// Opens the disk store in a folder as what it was made as.
+pub fn open_existing(folder: &Path, durability: Durability) -> Result<DiskStore, Failure> {
     let mut options = DiskOptions { durability, ..DiskOptions::default() };
-    if let Some(shape) = shape_of(folder, &OsStorage).map_err(failed)? {
-        options.shape = shape;
+    if let Some(kind) = kind_of(folder, &OsStorage).map_err(|error| failure(&error))? {
+        (options.shape, options.values) = (kind.shape, kind.values);
     }
-    DiskStore::open(folder, options).map_err(failed)
+    open(folder, options)
 }
 
 /// A disk store's error as a command's.
 pub fn failure(error: &DiskError) -> Failure {
-    let exit = match error {
-        DiskError::Damaged { .. } | DiskError::Log(LogError::Damaged { .. }) => Exit::Damage,
-        _ => Exit::Failed,
-    };
-    Failure { exit, message: error.to_string() }
+    match error {
+        DiskError::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
+        DiskError::Log(error) => store_failure(&error.clone().into()),
+        DiskError::BadOption { name, value, why } => Failure::usage(format!("{} {value}: {why}", flag(name))),
+        _ => Failure::new(error.to_string()),
+    }
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use skein_disk::{DiskError, DiskOptions, DiskStore, is_disk_folder};
-use skein_store::{Durability, Error, Store, StoreOptions};
+use skein_disk::{DiskStore, Durability, Values, is_disk_folder};
+use skein_server::{DiskEngine, Engine, EngineError};
+use skein_store::{Error, Limits, Store, StoreOptions, is_data_folder};
 use skeindb::client::{Client, Reply};
 
 use crate::console;
@@ -51,6 +52,14 @@ pub struct ServerTarget<'a> {
 pub struct FolderTarget<'a> {
     path: &'a Path,
     log_dirs: &'a [PathBuf],
+}
+
+/// What a data folder holds.
+pub enum Contents {
+    /// Rows, as a server keeps them.
+    Rows(Engine),
+    /// Values that are plain bytes, in a disk store.
+    Bytes(DiskStore),
 }
 
 impl TargetArgs {
@@ -113,7 +122,23 @@ impl FolderTarget<'_> {
         if !self.log_dirs.is_empty() {
             return Err(Failure::usage("--log-dir: the log of a disk store is in its folder, always"));
         }
-        disk::open(self.path, durability).map(Some)
+        disk::open_existing(self.path, durability).map(Some)
+    }
+
+    /// Opens what is there, of either engine; `memory` opens a folder of the one in memory.
+    pub fn open_contents(
+        &self,
+        durability: Durability,
+        memory: impl FnOnce(&Self) -> Result<Store, Failure>,
+    ) -> Result<Contents, Failure> {
+        let Some(store) = self.open_disk(durability)? else {
+            return Ok(Contents::Rows(memory(self)?.into()));
+        };
+        if store.options().values == Values::Bytes {
+            return Ok(Contents::Bytes(store));
+        }
+        let engine = DiskEngine::new(store, Limits::default()).map_err(|error| engine_failure(&error))?;
+        Ok(Contents::Rows(engine.into()))
     }
 
     /// Opens the store, or makes it.
@@ -143,38 +168,14 @@ pub fn refuse_strange(folder: &Path) -> Result<(), Failure> {
     if !folder.exists() {
         return Err(Failure::new(format!("{name} does not exist; name the data folder of a server")));
     }
-    // `docs/format.md`, "The data folder": the file that every data folder has.
-    if folder.is_dir() && !folder.join(MEMORY_FILE).exists() {
+    if folder.is_dir() && !is_data_folder(folder) {
         return Err(Failure::new(format!("{name} is no data folder: it has no file `identity`")));
     }
     Ok(())
 }
 
-/// The file that a data folder of the disk engine has, and the one of the engine in memory (`docs/format.md`).
-const DISK_FILE: &str = "data.skein";
-const MEMORY_FILE: &str = "identity";
-
-/// Refuses a folder of another engine, before anything in it is touched.
-fn refuse_engine(folder: &Path, has: &str, what: &str) -> Result<(), Failure> {
-    if !folder.join(has).exists() {
-        return Ok(());
-    }
-    Err(Failure::new(format!("{} is a data folder of {what} (it has a file `{has}`)", folder.display())))
-}
-
-/// Opens or creates the store of the disk engine in a data folder.
-pub fn open_disk(folder: &Path, options: DiskOptions) -> Result<DiskStore, Failure> {
-    refuse_engine(
-        folder,
-        MEMORY_FILE,
-        "the engine in memory: serve it without --engine disk, or name another folder",
-    )?;
-    DiskStore::open(folder, options).map_err(|error| disk_failure(&error))
-}
-
 /// Opens or creates the store in a data folder.
 pub fn open(folder: &Path, options: StoreOptions) -> Result<Store, Failure> {
-    refuse_engine(folder, DISK_FILE, "the disk engine: serve it with --engine disk, or name another folder")?;
     let store = Store::open(folder, options).map_err(|error| store_failure(&error))?;
     for (file, bytes) in &store.recovery().torn_tails {
         console::note(format_args!(
@@ -227,12 +228,11 @@ pub fn store_failure(error: &Error) -> Failure {
     }
 }
 
-/// An error of the disk engine as a command's.
-pub fn disk_failure(error: &DiskError) -> Failure {
+/// An engine's error as a command's.
+pub fn engine_failure(error: &EngineError) -> Failure {
     match error {
-        DiskError::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
-        DiskError::Log(error) => store_failure(&error.clone().into()),
-        DiskError::BadOption { name, value, why } => Failure::usage(format!("{} {value}: {why}", flag(name))),
+        EngineError::Rows(error) => store_failure(error),
+        EngineError::Disk(error) => disk::failure(error),
         _ => Failure::new(error.to_string()),
     }
 }

@@ -45,6 +45,11 @@ impl Header {
         PageId(self.catalog)
     }
 
+    /// Where it is.
+    pub(crate) fn place(&self) -> Place {
+        place_of(self.generation)
+    }
+
     /// The bytes of its page.
     pub(super) fn bytes(&self) -> [u8; PAGE] {
         let mut head = Vec::with_capacity(PAGE);
@@ -77,7 +82,7 @@ impl Header {
             return Err(DiskError::UnknownFormat { path, found: format, known: FORMAT });
         }
         let generation = u64_at(page, 16);
-        let damaged = |what: &str| Err(file.damaged(Place((generation % 2) as u32), what.to_owned()));
+        let damaged = |what: &str| Err(file.damaged(place_of(generation), what.to_owned()));
         if crc32c::crc32c(&page[COVERED..]) != u32_at(page, CHECKSUM) {
             return damaged("the header's checksum does not match it");
         }
@@ -100,4 +105,9 @@ impl Header {
             directories,
         })
     }
+}
+
+/// Where the header of a generation is.
+fn place_of(generation: u64) -> Place {
+    Place((generation % u64::from(HEADERS)) as u32)
 }

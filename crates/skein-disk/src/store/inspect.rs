@@ -19,7 +19,7 @@ use crate::page::{Bytes, PAGE, PageId, Place};
 use crate::page_file::{Header, PageFile, offset_of};
 use crate::record::{Pages, Walked};
 use crate::trie::{Census, Shape};
-use crate::{DiskError, Result};
+use crate::{DiskError, Result, TrieKind, Values};
 
 /// A trie in a store's file.
 #[derive(Debug, Clone)]
@@ -29,6 +29,8 @@ pub struct TrieFound {
     pub name: String,
     /// Which trie it is.
     pub shape: Shape,
+    /// What its values are.
+    pub values: Values,
     /// What it has; none if it was not looked at, because pages are damaged.
     pub census: Option<Census>,
 }
@@ -105,15 +107,26 @@ pub fn inspect(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<Inspec
     Ok(found)
 }
 
-/// The trie that a store's folder has, so that it can be opened as what it is; none if there is no store, or it was never finished.
+/// What a store's folder was made as, so that it can be opened as that; none if there is no store, or it was never finished.
 ///
 /// # Errors
 /// The file is none of this engine, of another format, or damaged; a failed file operation.
-pub fn shape_of(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<Option<Shape>> {
+///
+/// ```
+/// use skein_disk::{DiskOptions, DiskStore, Values, kind_of};
+/// use skein_log::storage::OsStorage;
+///
+/// let folder = tempfile::tempdir()?;
+/// assert_eq!(kind_of(folder.path(), &OsStorage)?, None);
+/// DiskStore::open(folder.path(), DiskOptions { values: Values::Rows, ..DiskOptions::default() })?.close()?;
+/// assert_eq!(kind_of(folder.path(), &OsStorage)?.map(|kind| kind.values), Some(Values::Rows));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn kind_of(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<Option<TrieKind>> {
     let Some(file) = PageFile::open(storage, &folder.as_ref().join(FILE), false)? else { return Ok(None) };
     let (durable, _) = read_state(&file)?;
     let tries = tries(&file, &durable)?;
-    Ok(tries.iter().find(|found| found.name == TRIE).map(|found| found.trie.shape()))
+    Ok(tries.iter().find(|found| found.name == TRIE).map(Named::kind))
 }
 
 fn open(folder: &Path, storage: &dyn Storage) -> Result<PageFile> {
@@ -188,16 +201,31 @@ fn pages(file: &PageFile, durable: &Durable, found: &mut Inspection) -> Result<(
     }
     let is_whole = found.damage.is_empty();
     let Some(tries) = keep_damage(tries(file, durable), found)? else { return Ok(()) };
-    for Named { name, trie } in tries {
+    for Named { name, trie, values } in tries {
         let mut census = None;
         if is_whole {
             let mut reader = Reader::new(file, durable);
             let checked = trie.check(&mut reader).map_err(|stop| reader.fault(stop));
             census = keep_damage(checked, found)?;
         }
-        found.tries.push(TrieFound { name, shape: trie.shape(), census });
+        found.tries.push(TrieFound { name, shape: trie.shape(), values, census });
     }
+    keep_damage(check_count(file, &durable.header, &found.tries), found)?;
     Ok(())
+}
+
+/// Holds the header's number of keys against what the tries have, if all of them could be looked at.
+fn check_count(file: &PageFile, header: &Header, tries: &[TrieFound]) -> Result<()> {
+    let censuses: Option<Vec<Census>> = tries.iter().map(|found| found.census).collect();
+    let Some(censuses) = censuses else { return Ok(()) };
+    let keys: usize = censuses.iter().map(|census| census.keys).sum();
+    if keys as u64 == header.keys {
+        return Ok(());
+    }
+    Err(file.damaged(
+        header.place(),
+        format!("the header counts {} keys, and the tries have {keys}", header.keys),
+    ))
 }
 
 /// Puts damage into the answer, once.

@@ -44,7 +44,7 @@ use skein_sync::locks::lock;
 
 use checkpoints::Checkpoints;
 pub use compact::CompactReport;
-pub use inspect::{Inspection, TrieFound, inspect, is_disk_folder, shape_of};
+pub use inspect::{Inspection, TrieFound, inspect, is_disk_folder, kind_of};
 pub use options::DiskOptions;
 pub use read::Found;
 pub use removal::Removed;
@@ -57,6 +57,8 @@ use crate::trie::{Shape, Trie};
 
 /// The file's name in the folder.
 pub(crate) const FILE: &str = "data.skein";
+/// The file that a folder of the engine in memory has (`docs/format.md`).
+pub(crate) const MEMORY_FILE: &str = "identity";
 /// The log's folder in the folder.
 pub(crate) const LOG: &str = "log";
 

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
-use skein_log::storage::{OsStorage, Storage, lock_folder, make_folder};
+use skein_log::storage::{OsStorage, Storage, has_file, lock_folder, make_folder};
 use skein_log::{CheckpointEpochs, Log, LogOptions, Recovered};
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
-use super::{Checkpoints, DiskOptions, DiskStore, FILE, LOG, Shared, Wanted, record};
+use super::{Checkpoints, DiskOptions, DiskStore, FILE, LOG, MEMORY_FILE, Shared, Wanted, record};
 use crate::buffer::{Buffer, CacheOptions};
 use crate::catalog::Catalog;
 use crate::page::PageId;
@@ -22,7 +22,7 @@ impl DiskStore {
     /// Opens the store in a folder; makes both if need be. What was acknowledged is there, at the level at which it was.
     ///
     /// # Errors
-    /// The folder is in use, or its file is none of this engine, of another format, damaged, or of another trie than the options say; an option out of range; a
+    /// The folder is in use, or one of the engine in memory, or its file is none of this engine, of another format, damaged, or of another trie or other values than the options say; an option out of range; a
     /// failed file operation.
     pub fn open(folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self> {
         Self::open_on(Arc::new(OsStorage), folder, options)
@@ -41,6 +41,9 @@ impl DiskStore {
         let folder = folder.as_ref();
         make_folder(&*storage, folder)?;
         let held = lock_folder(&*storage, folder, "lock")?;
+        if has_file(&*storage, folder, MEMORY_FILE)? {
+            return Err(DiskError::OtherEngine { path: folder.to_owned() });
+        }
         let DiskOptions { cache_pages: pages, policy, reading, .. } = options;
         let cache = CacheOptions { pages, policy, reading };
         let buffer = Buffer::open(&*storage, &folder.join(FILE), skein_log::random_id(), cache)?;
@@ -87,7 +90,7 @@ fn open_trie(buffer: &Buffer, first: Option<PageId>, options: &DiskOptions) -> R
         Some(first) => Catalog::at(first),
         None => Catalog::create(&mut writer)?,
     };
-    let trie = catalog.open(&mut writer, TRIE, options.shape, skein_log::random_id())?;
+    let trie = catalog.open(&mut writer, TRIE, options.kind(), skein_log::random_id())?;
     writer.publish()?;
     Ok((catalog.first(), trie))
 }

@@ -6,7 +6,7 @@ use skein_log::{Durability, LogOptions};
 
 use crate::buffer::CACHE_LEAST;
 use crate::trie::Shape;
-use crate::{DiskError, Policy, Reading, Result};
+use crate::{DiskError, Policy, Reading, Result, TrieKind, Values};
 
 /// Options; each has a default.
 ///
@@ -20,6 +20,8 @@ use crate::{DiskError, Policy, Reading, Result};
 pub struct DiskOptions {
     /// Which trie the store keeps its keys in: a linked one by default. An existing store has to be opened as what it is.
     pub shape: Shape,
+    /// What the values are: plain bytes by default. An existing store has to be opened as what it is; [`kind_of`](crate::kind_of) says that.
+    pub values: Values,
     /// Pages of 4 KiB in memory: 65,536 by default, as in the paper's runs; 16 at least.
     pub cache_pages: usize,
     /// Which page leaves a full cache.
@@ -38,6 +40,7 @@ impl Default for DiskOptions {
     fn default() -> Self {
         Self {
             shape: Shape::Linked,
+            values: Values::default(),
             cache_pages: 1 << 16,
             policy: Policy::default(),
             reading: Reading::default(),
@@ -62,9 +65,14 @@ impl DiskOptions {
                 why,
             });
         }
-        self.shape.check()?;
+        self.kind().check()?;
         // Where the log will lie makes no difference to the rest.
         Ok(self.log_options(PathBuf::new()).check()?)
+    }
+
+    /// What the trie is to be.
+    pub(super) fn kind(&self) -> TrieKind {
+        TrieKind { shape: self.shape, values: self.values }
     }
 
     /// How the log is opened, in this folder.

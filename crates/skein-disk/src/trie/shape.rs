@@ -68,6 +68,11 @@ impl Shape {
         !matches!(self, Self::Hash { .. } | Self::FixedHash { .. })
     }
 
+    /// Whether it keeps integers of 32 bits, and no other values.
+    pub fn has_integers_alone(self) -> bool {
+        matches!(self, Self::FixedClassical { .. } | Self::FixedLinked { .. } | Self::FixedHash { .. })
+    }
+
     /// How keys are cut, and how children are laid out.
     ///
     /// # Errors

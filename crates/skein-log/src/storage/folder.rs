@@ -19,6 +19,19 @@ pub fn make_folder(storage: &dyn Storage, folder: &Path) -> Result<()> {
     })
 }
 
+/// Whether a folder has a file of this name.
+///
+/// # Errors
+/// The system refuses to say.
+pub fn has_file(storage: &dyn Storage, folder: &Path, name: &str) -> Result<bool> {
+    let path = folder.join(name);
+    match storage.open(&path, false) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(LogError::io("open", &path, &error)),
+    }
+}
+
 /// Locks a folder by its file `name`, which is made if need be, until the lock is dropped.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ mod os;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 
-pub use folder::{lock_folder, make_folder};
+pub use folder::{has_file, lock_folder, make_folder};
 pub use os::OsStorage;
 
 /// What is in a folder.

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use skein_disk::{DiskStore, PAGE, Portion};
+use skein_disk::{DiskStore, PAGE, Portion, Values};
 use skein_store::{Limits, RowBuffer, RowRef, Rows, StoreStats, encode_value};
 
 use super::{Bounds, Direction, Error, Result, RowError};
@@ -29,8 +29,14 @@ pub struct DiskEngine {
 
 impl DiskEngine {
     /// A store with limits on keys and values (there are no snapshots, and memory is bounded by the store's cache).
-    pub fn new(store: DiskStore, limits: Limits) -> Self {
-        Self { store: Arc::new(store), limits, rows: Rows::new() }
+    ///
+    /// # Errors
+    /// The store was opened for other values than rows.
+    pub fn new(store: DiskStore, limits: Limits) -> Result<Self> {
+        match store.options().values {
+            Values::Rows => Ok(Self { store: Arc::new(store), limits, rows: Rows::new() }),
+            values @ Values::Bytes => Err(Error::NotOfRows { values }),
+        }
     }
 
     /// The store.

@@ -1,6 +1,6 @@
 //! Why an engine did not do something.
 
-use skein_disk::DiskError;
+use skein_disk::{DiskError, Values};
 
 /// Why an engine did not do something. Nothing of it was done then, unless the variant says otherwise.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -12,6 +12,14 @@ pub enum EngineError {
     /// Of the disk engine.
     #[error(transparent)]
     Disk(#[from] DiskError),
+    /// The disk store has values that no server wrote.
+    #[error(
+        "the values of the store are {values}, and a server serves rows; open a store with those, in another folder"
+    )]
+    NotOfRows {
+        /// What they are.
+        values: Values,
+    },
     /// A value of the disk engine was not written by a server.
     #[error(
         "the value of the key `{key}` is no row of a server: another program wrote it; set the key, or serve a folder of a server's own"

@@ -22,11 +22,11 @@ pub(crate) use skein_store::Error as RowError;
 
 pub use disk::DiskEngine;
 pub use error::EngineError;
-pub(crate) use session::Session;
+pub use session::Session;
 pub(crate) use skein_store::{
     Change, Direction, Durability, Release, RowRef, RowWriter, Snapshot, StoreStats, Ticket, VALUE_BYTES_MAX,
 };
-pub(crate) use writer::Writer;
+pub use writer::Writer;
 
 pub(crate) type Error = EngineError;
 pub(crate) type Result<T> = std::result::Result<T, Error>;
@@ -55,7 +55,8 @@ impl From<DiskEngine> for Engine {
 }
 
 impl Engine {
-    pub(crate) fn session(&self) -> Session {
+    /// A way in; one for each thread.
+    pub fn session(&self) -> Session {
         Session::new(self)
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Removed {
 
 /// A worker's way into an engine.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub struct Session {
     engine: Engine,
     way: Way,
 }
@@ -101,7 +101,10 @@ impl Session {
     }
 
     /// Shows `each` the rows within bounds, in order, until it breaks; it wants so many keys at most. Not a snapshot.
-    pub(crate) fn scan(
+    ///
+    /// # Errors
+    /// The trie of a disk store keeps no order; a page that cannot be read, or is damaged; a value that is no row. What was read before was shown.
+    pub fn scan(
         &mut self,
         bounds: Bounds<'_>,
         direction: Direction,
@@ -125,9 +128,9 @@ impl Session {
 
     /// Runs single-key writes with one append to the log, if they are few; the ticket covers what was written.
     ///
-    /// If there is an error, none of it may be acknowledged. If [`undoes`](Self::undoes) says so, then what was written since the writer was last
-    /// [`published`](Writer::published) was not done, and the ticket is of what was done before.
-    pub(crate) fn write<R>(&mut self, writes: impl FnOnce(&mut Writer<'_, '_>) -> R) -> (Result<R>, Ticket) {
+    /// If there is an error, none of it may be acknowledged. On disk what was written since [`Writer::published`] was last true was not
+    /// done then, and the ticket is of what was done before.
+    pub fn write<R>(&mut self, writes: impl FnOnce(&mut Writer<'_, '_>) -> R) -> (Result<R>, Ticket) {
         match &mut self.way {
             Way::Memory(session) => match session.write(|writer| writes(&mut Writer::Memory(writer))) {
                 Ok((answer, ticket)) => (Ok(answer), ticket),

@@ -14,9 +14,12 @@ use skein_store::{Recorder, Rows, Updated};
 use super::disk::{DiskEngine, Reader};
 use super::{Change, Error, Result, RowRef, RowWriter, Ticket};
 
-/// The scope of [`super::Session::write`].
-pub(crate) enum Writer<'w, 's> {
+/// The scope of [`Session::write`](super::Session::write).
+#[derive(Debug)]
+pub enum Writer<'w, 's> {
+    /// To rows in memory.
     Memory(&'w mut skein_store::Writer<'s>),
+    /// To the disk engine.
     Disk(&'w mut DiskWriter<'s>),
 }
 
@@ -25,7 +28,7 @@ impl Writer<'_, '_> {
     ///
     /// # Errors
     /// It could not be published, and was not done.
-    pub(crate) fn between(&mut self) -> Result<()> {
+    pub fn between(&mut self) -> Result<()> {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Disk(disk) => disk.make_room(),
@@ -52,7 +55,7 @@ impl Writer<'_, '_> {
     }
 
     /// Whether nothing more can be written, and what was not published will not be.
-    pub(crate) fn is_broken(&self) -> bool {
+    pub fn is_broken(&self) -> bool {
         match self {
             Self::Memory(_) => false,
             Self::Disk(disk) => disk.transaction.as_ref().is_some_and(Transaction::is_broken),
@@ -68,8 +71,11 @@ impl Writer<'_, '_> {
     }
 
     /// Sets a key to a value, whatever it held.
+    ///
+    /// # Errors
+    /// A key or a value over its limit; no room; writes are stopped; a failed file operation.
     #[inline]
-    pub(crate) fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         match self {
             Self::Memory(writer) => Ok(writer.put(key, value).map(drop)?),
             Self::Disk(disk) => disk.put(key, value),
@@ -109,7 +115,7 @@ impl RowWriter for Writer<'_, '_> {
 
 /// Writes to the disk engine.
 #[derive(Debug)]
-pub(crate) struct DiskWriter<'w> {
+pub struct DiskWriter<'w> {
     engine: &'w DiskEngine,
     reader: &'w mut Reader,
     /// Begun by the first write.

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use skein_disk::{DiskOptions, DiskStore, Shape};
+use skein_disk::{DiskOptions, DiskStore, Shape, Values};
 use skein_server::{DiskEngine, Engine, Server, ServerHandle, ServerOptions, StopReport};
 use skein_store::{Durability, IndexKind, Limits, Store, StoreOptions};
 
@@ -60,8 +60,9 @@ pub fn start_on(options: ServerOptions, store_options: StoreOptions) -> Running 
 
 pub fn start_on_disk(options: ServerOptions, disk_options: DiskOptions) -> Running {
     let folder = tempfile::tempdir().expect("a folder");
+    let disk_options = DiskOptions { values: Values::Rows, ..disk_options };
     let store = DiskStore::open(folder.path(), disk_options).expect("a store");
-    run(options, DiskEngine::new(store, Limits::default()).into(), folder)
+    run(options, DiskEngine::new(store, Limits::default()).expect("a store of rows").into(), folder)
 }
 
 fn run(options: ServerOptions, store: Engine, folder: tempfile::TempDir) -> Running {

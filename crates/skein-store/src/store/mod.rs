@@ -147,7 +147,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// An option that cannot work, a folder that is a file or in use or another store's, a failed file operation,
+    /// An option that cannot work, a folder that is a file or in use or another store's or the disk engine's, a failed file operation,
     /// an unknown format, damage.
     pub fn open(path: impl AsRef<Path>, options: StoreOptions) -> Result<Self> {
         let inner = Arc::new(Inner::open(path.as_ref(), options)?);

@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
              each checkpoint has what there is and no more"
         )));
     }
-    let store = disk::open(folder, Durability::default())?;
+    let store = disk::open_existing(folder, Durability::default())?;
     let report = store.compact().map_err(|error| disk::failure(&error))?;
     store.close().map_err(|error| disk::failure(&error))?;
     console::print(&format!(

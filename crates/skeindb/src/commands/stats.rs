@@ -72,15 +72,18 @@ fn plain(reply: &Reply) -> String {
     }
 }
 
-fn of_disk(store: DiskStore) -> Result<String, Failure> {
+fn of_disk(store: &DiskStore) -> Result<String, Failure> {
     let stats = store.stats();
     let size = |pages: u32| show_size(u64::from(pages) * PAGE as u64);
     let text = format!(
         "trie:               {}\n\
+         keys:               {}, whose values are {}\n\
          file:               {}, {} of it free\n\
          last write:         {}\n\
          from log:           {} records, {} segments\n",
         store.shape(),
+        stats.keys,
+        store.options().values,
         size(stats.buffer.file_pages),
         size(stats.buffer.free_pages),
         stats.sequence,
@@ -93,7 +96,7 @@ fn of_disk(store: DiskStore) -> Result<String, Failure> {
 
 fn of_folder(folder: &FolderTarget<'_>) -> Result<String, Failure> {
     if let Some(store) = folder.open_disk(Durability::default())? {
-        return of_disk(store);
+        return of_disk(&store);
     }
     let store = folder.open_existing()?;
     let recovery = store.recovery();

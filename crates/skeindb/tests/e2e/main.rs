@@ -18,6 +18,7 @@ mod options;
 mod probe;
 mod readme;
 mod real_keys;
+mod rows;
 mod short_keys;
 mod snapshots;
 mod stats;

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use super::super::tests::Store;
+use super::super::tests::{Store, of_bytes};
 use super::super::{Direction, Nodes, Shape};
 use super::nodes::State;
 use super::{Fixed, KEY_MOST, node};
@@ -202,7 +202,7 @@ fn parameters_that_do_not_fit_or_differ_are_refused() {
     let store = store(Shape::FixedLinked { k: 12 });
     let refused = |name: &str, shape| {
         let mut writer = store.buffer.write();
-        store.catalog.open(&mut writer, name, shape, [1; 16]).unwrap_err().to_string()
+        store.catalog.open(&mut writer, name, of_bytes(shape), [1; 16]).unwrap_err().to_string()
     };
     for k in [0, 257, u16::MAX] {
         let error = refused("new", Shape::FixedLinked { k });

@@ -16,7 +16,7 @@ use crate::buffer::{Buffer, CacheOptions, Moment};
 use crate::catalog::Catalog;
 use crate::page_file::Reading;
 use crate::record::{Pages, Walked};
-use crate::{Policy, Result};
+use crate::{Policy, Result, TrieKind, Values};
 
 const SHAPES: [Shape; 9] = [
     Shape::Linked,
@@ -65,6 +65,11 @@ fn open(storage: &SimStorage, pages: usize) -> Buffer {
     .unwrap()
 }
 
+/// A trie of this shape whose values are plain bytes.
+pub(super) fn of_bytes(shape: Shape) -> TrieKind {
+    TrieKind { shape, values: Values::Bytes }
+}
+
 impl Trie {
     fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<(u64, Vec<u8>)>> {
         let mut value = Vec::new();
@@ -79,7 +84,7 @@ impl Store {
         let buffer = open(&storage, cache);
         let mut writer = buffer.write();
         let catalog = Catalog::create(&mut writer).unwrap();
-        let trie = catalog.open(&mut writer, "it", shape, [9; 16]).unwrap();
+        let trie = catalog.open(&mut writer, "it", of_bytes(shape), [9; 16]).unwrap();
         writer.publish().unwrap();
         let mut store = Self { storage, cache, buffer, catalog, trie, mask };
         store.set_mask();

@@ -1,11 +1,11 @@
 use std::ops::Bound;
 
-use super::{Direction, SHAPES, Shape, Store};
-use crate::DiskError;
+use super::{Direction, SHAPES, Shape, Store, of_bytes};
 use crate::record::change;
 use crate::trie::core::Step;
 use crate::trie::node::{INVALID, set_version};
 use crate::trie::{KEY_MOST, Nodes};
+use crate::{DiskError, TrieKind, Values};
 
 #[test]
 fn keys_of_any_length_work() {
@@ -135,7 +135,7 @@ fn parameters_that_do_not_fit_or_differ_are_refused() {
     let store = Store::new(Shape::Classical { n: 16 }, 16, u128::MAX);
     let open = |name: &str, shape| {
         let mut writer = store.buffer.write();
-        let opened = store.catalog.open(&mut writer, name, shape, [1; 16]);
+        let opened = store.catalog.open(&mut writer, name, of_bytes(shape), [1; 16]);
         opened.map(|trie| trie.root()).map_err(|error| error.to_string())
     };
     for n in [0, 1, 2, 3, 5, 24, 257, 512, u16::MAX] {
@@ -158,9 +158,10 @@ fn parameters_that_do_not_fit_or_differ_are_refused() {
 fn a_file_has_many_tries_and_finds_all_of_them_again() {
     let mut store = Store::new(Shape::Linked, 20, u128::MAX);
     let name = |at: usize| format!("trie {at} ").repeat(1 + at % 20);
+    let kind = |at: usize| TrieKind { shape: SHAPES[at % 9], values: [Values::Bytes, Values::Rows][at % 2] };
     for at in 0..100 {
         let mut writer = store.buffer.write();
-        let trie = store.catalog.open(&mut writer, &name(at), SHAPES[at % 9], [at as u8; 16]).unwrap();
+        let trie = store.catalog.open(&mut writer, &name(at), kind(at), [at as u8; 16]).unwrap();
         trie.set(&mut writer, b"key", at as u64, name(at).as_bytes()).unwrap();
         writer.publish().unwrap();
     }
@@ -171,7 +172,7 @@ fn a_file_has_many_tries_and_finds_all_of_them_again() {
     assert_eq!(tries.len(), 101);
     for at in 0..100 {
         let named = tries.iter().find(|named| named.name == name(at)).unwrap();
-        assert_eq!(named.trie.shape(), SHAPES[at % 9]);
+        assert_eq!(named.kind(), kind(at));
         let found = store.buffer.read_with(|mut view| named.trie.get(&mut view, b"key")).unwrap();
         assert_eq!(found, Some((at as u64, name(at).into_bytes())));
     }

@@ -59,15 +59,16 @@ fn describe(folder: &Path, found: &Inspection) -> String {
 }
 
 fn trie(found: &TrieFound) -> String {
-    let TrieFound { name, shape, census, .. } = found;
-    match census {
+    let TrieFound { name, shape, values, census, .. } = found;
+    let holds = match census {
         Some(census) => format!(
-            "trie {name}: {shape}, {} in {} and {}, {} for long values",
+            "{} in {} and {}, {} for long values",
             counted(census.keys as u64, "key"),
             counted(census.nodes as u64, "node"),
             counted(census.pages as u64, "page"),
             counted(census.overflow_pages as u64, "page")
         ),
-        None => format!("trie {name}: {shape}, not looked at, since pages are damaged"),
-    }
+        None => "not looked at, since pages are damaged".to_owned(),
+    };
+    format!("trie {name}: {shape}, {holds}; its values are {values}")
 }

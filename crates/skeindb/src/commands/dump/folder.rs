@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use skein_disk::{DiskStore, Durability};
+use skein_server::Engine;
 use skein_store::{Direction, RowRef};
 
 use super::Output;
@@ -10,21 +11,24 @@ use crate::bounds::Range;
 use crate::disk;
 use crate::exit::Failure;
 use crate::format::Body;
-use crate::target::{self, FolderTarget};
+use crate::target::{self, Contents, FolderTarget};
 
 /// Writes the rows of `folder` within `range`.
 pub fn dump(folder: &FolderTarget<'_>, range: &Range, output: &mut Output) -> Result<(), Failure> {
-    if let Some(store) = folder.open_disk(Durability::default())? {
-        return dump_disk(store, range, output);
+    match folder.open_contents(Durability::default(), FolderTarget::open_existing)? {
+        Contents::Rows(engine) => dump_rows(&engine, range, output),
+        Contents::Bytes(store) => dump_bytes(&store, range, output),
     }
-    let store = folder.open_existing()?;
-    let bounds = (borrow(&range.0), borrow(&range.1));
-    store.session().scan(bounds, Direction::Forward, |key, row| output.row(key, &body(row)));
-    store.close().map(|_| ()).map_err(|error| target::store_failure(&error))
 }
 
-/// The same of a disk store.
-fn dump_disk(store: DiskStore, (min, max): &Range, output: &mut Output) -> Result<(), Failure> {
+fn dump_rows(engine: &Engine, (min, max): &Range, output: &mut Output) -> Result<(), Failure> {
+    let most = usize::try_from(output.left).unwrap_or(usize::MAX);
+    let write = |key: &[u8], row: RowRef<'_>| output.row(key, &body(row));
+    let scanned = engine.session().scan((borrow(min), borrow(max)), Direction::Forward, most, write);
+    scanned.and(engine.close()).map_err(|error| target::engine_failure(&error))
+}
+
+fn dump_bytes(store: &DiskStore, (min, max): &Range, output: &mut Output) -> Result<(), Failure> {
     let failed = |error| disk::failure(&error);
     let mut cursor = store.cursor().map_err(failed)?;
     let mut next = match min {

@@ -26,6 +26,8 @@ Tsv, csv and hex hold any bytes, and `skein load` with the same format gives bac
 keys alone. A dump is not a snapshot: it has every key that was there all the time, and of those that came or went
 meanwhile some. Exit code 4 says that keys with a newline could not be written as lines.
 
+A folder of the disk engine is taken as what it was made as: with the rows of a server, as above, or with the plain values of a program.
+
 Opening a data folder does what a server's start does: it takes the folder's lock and cuts off a torn log tail.";
 
 /// Write keys and values as text, in order.

@@ -1,27 +1,30 @@
-//! Loading straight into a data folder: several threads, each with a session, so a log, of its own.
+//! Loading straight into a data folder: several threads, each with a session, so a log, of its own; one thread for a disk store, which has one writer.
 //!
 //! A key always goes to the same thread, so of several records of one key the last wins, as from a server.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::Receiver;
 
-use skein_store::{Error, RowWriter as _, Session, Store, StoreOptions, Writer};
+use skein_disk::DiskError;
+use skein_server::{Engine, EngineError, Session, Writer};
+use skein_store::{Error, RowWriter as _, StoreOptions};
 
 use super::Sink;
+use super::bytes::BytesSink;
 use super::queue::Queue;
 use super::report::Report;
 use crate::exit::Failure;
 use crate::format::{Body, Record};
-use crate::target::{self, DurabilityArg, FolderTarget};
+use crate::target::{self, Contents, DurabilityArg, FolderTarget};
 
 /// Batches that may wait for a thread.
 const BATCHES_WAITING: usize = 4;
 /// A batch goes to its thread when its values take this many bytes, even if it has few records.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Writes records into a store of its own.
-pub struct FolderSink {
-    store: Store,
+/// Writes records into an engine of its own.
+struct RowsSink {
+    engine: Engine,
     lanes: Vec<Lane>,
     hasher: RandomState,
     batch: usize,
@@ -34,24 +37,33 @@ struct Lane {
     batches: Queue<Vec<Record>>,
 }
 
-impl FolderSink {
-    /// Opens the folder, or makes it.
-    pub fn open(
-        folder: &FolderTarget<'_>,
-        durability: DurabilityArg,
-        batch: usize,
-        report: &Report,
-    ) -> Result<Self, Failure> {
-        let options = StoreOptions { durability: durability.into(), ..StoreOptions::default() };
-        let threads = options.logs;
-        let store = folder.open(options)?;
-        let lanes = (0..threads.max(1)).map(|_| Lane::start(store.session(), report.clone()));
+/// Opens the folder, or makes it.
+pub fn open(
+    folder: &FolderTarget<'_>,
+    durability: DurabilityArg,
+    batch: usize,
+    report: &Report,
+) -> Result<Box<dyn Sink>, Failure> {
+    let options = StoreOptions { durability: durability.into(), ..StoreOptions::default() };
+    let logs = options.logs;
+    Ok(match folder.open_contents(durability.into(), |folder| folder.open(options))? {
+        Contents::Rows(engine) => {
+            let threads = if matches!(engine, Engine::Memory(_)) { logs } else { 1 };
+            Box::new(RowsSink::start(engine, threads, batch, report)?)
+        }
+        Contents::Bytes(store) => Box::new(BytesSink::new(store, report)),
+    })
+}
+
+impl RowsSink {
+    fn start(engine: Engine, threads: usize, batch: usize, report: &Report) -> Result<Self, Failure> {
+        let lanes = (0..threads.max(1)).map(|_| Lane::start(engine.session(), report.clone()));
         let lanes = lanes.collect::<Result<_, _>>()?;
-        Ok(Self { store, lanes, hasher: RandomState::new(), batch })
+        Ok(Self { engine, lanes, hasher: RandomState::new(), batch })
     }
 }
 
-impl Sink for FolderSink {
+impl Sink for RowsSink {
     fn put(&mut self, record: Record) -> Result<(), Failure> {
         let lane = self.hasher.hash_one(&record.key) as usize % self.lanes.len();
         let lane = &mut self.lanes[lane];
@@ -72,14 +84,15 @@ impl Sink for FolderSink {
         for lane in &mut self.lanes {
             result = result.and(lane.batches.end());
         }
-        result.and(self.store.close().map(|_| ()).map_err(|error| target::store_failure(&error)))
+        result.and(self.engine.close().map_err(|error| target::engine_failure(&error)))
     }
 }
 
 impl Lane {
-    fn start(session: Session, report: Report) -> Result<Self, Failure> {
-        let batches = Queue::start(BATCHES_WAITING, move |batches| {
-            write_batches(session, &batches, &report).map_err(|error| target::store_failure(&error))
+    fn start(mut session: Session, report: Report) -> Result<Self, Failure> {
+        let batches = Queue::start(BATCHES_WAITING, move |batches: Receiver<Vec<Record>>| {
+            let written = batches.iter().try_for_each(|batch| write_all(&mut session, &batch, &report));
+            written.map_err(|error| target::engine_failure(&error))
         })?;
         Ok(Self { waiting: Vec::new(), waiting_bytes: 0, batches })
     }
@@ -93,38 +106,63 @@ impl Lane {
     }
 }
 
-fn write_batches(
-    mut session: Session,
-    batches: &Receiver<Vec<Record>>,
-    report: &Report,
-) -> Result<(), Error> {
-    for batch in batches {
-        let (written, _ticket) = session.write(|writer| write_batch(writer, &batch, report))?;
-        report.load(written?);
+/// Writes records, and reports each of them; an error is one that stops all writes.
+///
+/// On disk, a record that fails on its way takes others of its batch with it. Then they are done again one by one, which changes nothing of those that were done.
+fn write_all(session: &mut Session, batch: &[Record], report: &Report) -> Result<(), EngineError> {
+    match (write_batch(session, batch), batch) {
+        (Ok(refused), _) => {
+            report.load((batch.len() - refused.len()) as u64);
+            for (line, error) in refused {
+                report.refuse(line, &error.to_string());
+            }
+        }
+        (Err(error), [record]) if !stops(&error) => report.refuse(record.line, &error.to_string()),
+        (Err(error), [] | [_]) => return Err(error),
+        (Err(_), _) => return batch.chunks(1).try_for_each(|one| write_all(session, one, report)),
     }
     Ok(())
 }
 
-/// Writes a batch; returns how many of it were taken. An error is one that stops all writes.
-fn write_batch(writer: &mut Writer<'_>, batch: &[Record], report: &Report) -> Result<u64, Error> {
-    let mut written = 0;
-    for record in batch {
-        match write_record(writer, record) {
-            Ok(()) => written += 1,
-            Err(error @ (Error::WritesStopped { .. } | Error::Closed)) => return Err(error),
-            Err(error) => report.refuse(record.line, &error.to_string()),
+/// Writes a batch; which lines of it were refused, and why.
+fn write_batch(session: &mut Session, batch: &[Record]) -> Result<Vec<(u64, EngineError)>, EngineError> {
+    let (written, _ticket) = session.write(|writer| {
+        let mut refused = Vec::new();
+        for record in batch {
+            writer.between()?;
+            match write_record(writer, record) {
+                Ok(()) => {}
+                Err(error) if writer.is_broken() || stops(&error) => return Err(error),
+                Err(error) => refused.push((record.line, error)),
+            }
         }
-    }
-    Ok(written)
+        Ok(refused)
+    });
+    written.flatten()
 }
 
-fn write_record(writer: &mut Writer<'_>, record: &Record) -> Result<(), Error> {
+/// Whether nothing more is to be written, whatever it is: the error is not about the record.
+fn stops(error: &EngineError) -> bool {
+    match error {
+        EngineError::Rows(error) => matches!(error, Error::WritesStopped { .. } | Error::Closed),
+        EngineError::Disk(error) => !matches!(
+            error,
+            DiskError::KeyTooLong { .. }
+                | DiskError::ValueTooLong { .. }
+                | DiskError::WriteTooLarge { .. }
+                | DiskError::TransactionTooLong { .. }
+        ),
+        _ => false,
+    }
+}
+
+fn write_record(writer: &mut Writer<'_, '_>, record: &Record) -> Result<(), EngineError> {
     match &record.body {
-        Body::Value(value) => writer.put(&record.key, value).map(|_| ()),
+        Body::Value(value) => writer.put(&record.key, value),
         Body::Columns(columns) => {
             let columns: Vec<(&[u8], &[u8])> =
                 columns.iter().map(|(name, value)| (name.as_slice(), value.as_slice())).collect();
-            writer.put_columns(&record.key, &columns).map(|_| ())
+            writer.put_columns(&record.key, &columns).map(drop)
         }
     }
 }
@@ -133,5 +171,32 @@ fn body_bytes(body: &Body) -> usize {
     match body {
         Body::Value(value) => value.len(),
         Body::Columns(columns) => columns.iter().map(|(name, value)| name.len() + value.len()).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use skein_disk::{DiskOptions, DiskStore, Values};
+    use skein_server::DiskEngine;
+    use skein_store::Limits;
+
+    use super::*;
+    use crate::progress::Progress;
+
+    #[test]
+    fn a_record_that_the_cache_cannot_take_is_refused_and_takes_no_other_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = DiskOptions { values: Values::Rows, cache_pages: 16, ..DiskOptions::default() };
+        let store = DiskStore::open(folder.path(), options).unwrap();
+        let engine: Engine = DiskEngine::new(store, Limits::default()).unwrap().into();
+        let report = Report::new(Progress::start(None, true).printer(), 0);
+        let record = |line: u64| {
+            let len = if line % 5 == 3 { 100_000 } else { 900 };
+            Record { line, key: vec![b'k', line as u8], body: Body::Value(vec![line as u8; len]) }
+        };
+        let batch: Vec<Record> = (1..=40).map(record).collect();
+        write_all(&mut engine.session(), &batch, &report).unwrap();
+        assert_eq!((report.loaded(), report.refused()), (32, 8));
+        assert_eq!(engine.len(), 32);
     }
 }

@@ -10,14 +10,12 @@ use crate::format::{Format, LineValue, ReadOptions, Reader, Record};
 use crate::progress::{self, Progress};
 use crate::target::{DurabilityArg, Target, TargetArgs};
 
-mod disk;
+mod bytes;
 mod folder;
 mod queue;
 mod report;
 mod server;
 
-use disk::DiskSink;
-use folder::FolderSink;
 use report::Report;
 use server::ServerSink;
 
@@ -92,10 +90,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let mut progress = Progress::start(size, args.quiet);
     let report = Report::new(progress.printer(), args.show_refused);
     let mut sink: Box<dyn Sink> = match args.target.target() {
-        Target::Folder(folder) => match folder.open_disk(args.durability.into())? {
-            Some(store) => Box::new(DiskSink::new(store, &report)),
-            None => Box::new(FolderSink::open(&folder, args.durability, batch, &report)?),
-        },
+        Target::Folder(folder) => folder::open(&folder, args.durability, batch, &report)?,
         Target::Server(server) => Box::new(ServerSink::connect(&server, batch, &report)?),
     };
     let options =

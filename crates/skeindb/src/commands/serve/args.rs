@@ -8,6 +8,7 @@ use skein_disk::DiskOptions;
 use skein_server::{ServerOptions, StartError};
 use skein_store::{Limits, StoreOptions};
 
+use crate::disk;
 use crate::exit::Failure;
 use crate::target::{self, DEFAULT_ADDRESS, DurabilityArg};
 use crate::units::{parse_duration, parse_size};
@@ -146,7 +147,7 @@ impl Args {
         server.check().map_err(|error| start_failure(&error))?;
         match &engine {
             EngineOptions::Memory(options) => options.check().map_err(|error| target::store_failure(&error)),
-            EngineOptions::Disk(options, _) => options.check().map_err(|error| target::disk_failure(&error)),
+            EngineOptions::Disk(options, _) => options.check().map_err(|error| disk::failure(&error)),
         }?;
         Ok((engine, server))
     }

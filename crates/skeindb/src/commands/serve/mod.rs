@@ -11,7 +11,7 @@ use skein_store::RecoveryReport;
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::progress::{counted, grouped};
-use crate::{target, threads};
+use crate::{disk, target, threads};
 
 mod args;
 
@@ -51,7 +51,8 @@ fn open(args: &Args, options: EngineOptions) -> Result<Engine, Failure> {
     Ok(match options {
         EngineOptions::Memory(options) => target::open(&args.data, *options)?.into(),
         EngineOptions::Disk(options, limits) => {
-            DiskEngine::new(target::open_disk(&args.data, options)?, limits).into()
+            let store = disk::open(&args.data, options)?;
+            DiskEngine::new(store, limits).map_err(|error| target::engine_failure(&error))?.into()
         }
     })
 }
@@ -67,7 +68,7 @@ fn close(engine: &Engine) -> Result<String, Failure> {
             })
         }
         Engine::Disk(disk) => {
-            disk.store().close().map_err(|error| target::disk_failure(&error))?;
+            disk.store().close().map_err(|error| disk::failure(&error))?;
             Ok("everything is on disk".to_owned())
         }
     }

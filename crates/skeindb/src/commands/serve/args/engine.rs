@@ -1,6 +1,6 @@
 //! Which engine, and what is said of it alone.
 
-use skein_disk::{DiskOptions, PAGE, Policy, Reading, Shape};
+use skein_disk::{DiskOptions, PAGE, Policy, Reading, Shape, Values};
 use skein_store::IndexKind;
 
 use crate::exit::Failure;
@@ -102,6 +102,7 @@ impl EngineArgs {
         let by_size = self.cache.map(|size| usize::try_from(size / PAGE as u64).unwrap_or(usize::MAX));
         Ok(DiskOptions {
             shape: self.shape()?,
+            values: Values::Rows,
             cache_pages: self.cache_pages.or(by_size).unwrap_or(defaults.cache_pages),
             policy: self.policy.unwrap_or_default(),
             reading: self.reading.unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Loading straight into a disk store's folder, with one thread: a disk store has one writer.
+//! Loading straight into a disk store whose values are plain bytes, with one thread: a disk store has one writer.
 
 use skein_disk::{DiskError, DiskStore};
 
@@ -8,22 +8,25 @@ use crate::disk;
 use crate::exit::Failure;
 use crate::format::{Body, Record};
 
-/// Writes records into a disk store.
-pub struct DiskSink {
+/// Writes records into a disk store of plain bytes.
+pub struct BytesSink {
     store: DiskStore,
     report: Report,
 }
 
-impl DiskSink {
+impl BytesSink {
     pub fn new(store: DiskStore, report: &Report) -> Self {
         Self { store, report: report.clone() }
     }
 }
 
-impl Sink for DiskSink {
+impl Sink for BytesSink {
     fn put(&mut self, record: Record) -> Result<(), Failure> {
         let Body::Value(value) = &record.body else {
-            self.report.refuse(record.line, "a disk store has no columns; load one value for each key");
+            self.report.refuse(
+                record.line,
+                "the store's values are plain bytes, which have no columns; load one value for each key",
+            );
             return Ok(());
         };
         match self.store.set(&record.key, value) {
