@@ -2,7 +2,7 @@
 //! for `tests/e2e/options.rs`.)
 
 use clap::Parser;
-use skein_disk::{Policy, Reading, Shape};
+use skein_disk::{Policy, Reading, Shape, Values};
 use skein_store::{Durability, IndexKind};
 
 use super::*;
@@ -50,12 +50,14 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
         durability: Durability::Sync,
         checkpoint_bytes: 3 << 20,
         segment_bytes: 2 << 20,
+        values: Values::Rows,
     };
     assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
     assert_eq!((limits.key_bytes, limits.value_bytes), (50, 60));
     let (engine, _) = options("--engine disk");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
-    assert_eq!(format!("{disk:?}"), format!("{:?}", DiskOptions::default()));
+    let default = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
+    assert_eq!(format!("{disk:?}"), format!("{default:?}"));
     let (engine, _) = options("--engine disk --trie classical --cache 1m");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
     assert_eq!((disk.shape, disk.cache_pages), (Shape::Classical { n: 16 }, 256));
