@@ -2,7 +2,7 @@
 //! for `tests/e2e/options.rs`.)
 
 use clap::Parser;
-use skein_disk::{Policy, Reading, Shape};
+use skein_disk::{Policy, Reading, Shape, Values};
 use skein_store::{Durability, IndexKind};
 
 use super::*;
@@ -44,6 +44,7 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
     let EngineOptions::Disk(disk, limits) = engine else { panic!("{engine:?}") };
     let expected = DiskOptions {
         shape: Shape::Hash { n: 64 },
+        values: Values::Rows,
         cache_pages: 100,
         policy: Policy::Lru,
         reading: Reading::Mapping,
@@ -55,7 +56,8 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
     assert_eq!((limits.key_bytes, limits.value_bytes), (50, 60));
     let (engine, _) = options("--engine disk");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
-    assert_eq!(format!("{disk:?}"), format!("{:?}", DiskOptions::default()));
+    let expected = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
+    assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
     let (engine, _) = options("--engine disk --trie classical --cache 1m");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
     assert_eq!((disk.shape, disk.cache_pages), (Shape::Classical { n: 16 }, 256));
