@@ -128,8 +128,8 @@ impl Session {
 
     /// Runs single-key writes with one append to the log, if they are few; the ticket covers what was written.
     ///
-    /// If there is an error, none of it may be acknowledged. On disk what was written since [`Writer::published`] was last true was not
-    /// done then, and the ticket is of what was done before.
+    /// If there is an error, none of it may be acknowledged. On disk what was written since it was last published, which is in [`Writer::between`] if it is much,
+    /// was not done then, and the ticket is of what was done before.
     pub fn write<R>(&mut self, writes: impl FnOnce(&mut Writer<'_, '_>) -> R) -> (Result<R>, Ticket) {
         match &mut self.way {
             Way::Memory(session) => match session.write(|writer| writes(&mut Writer::Memory(writer))) {

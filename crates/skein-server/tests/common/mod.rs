@@ -48,7 +48,10 @@ pub fn start_with(options: ServerOptions, durability: Durability) -> Running {
         None => {
             start_on(options, StoreOptions { durability, logs: 2, index: index(), ..StoreOptions::default() })
         }
-        Some(shape) => start_on_disk(options, DiskOptions { durability, shape, ..DiskOptions::default() }),
+        Some(shape) => {
+            let values = Values::Rows;
+            start_on_disk(options, DiskOptions { durability, shape, values, ..DiskOptions::default() })
+        }
     }
 }
 
@@ -60,7 +63,6 @@ pub fn start_on(options: ServerOptions, store_options: StoreOptions) -> Running 
 
 pub fn start_on_disk(options: ServerOptions, disk_options: DiskOptions) -> Running {
     let folder = tempfile::tempdir().expect("a folder");
-    let disk_options = DiskOptions { values: Values::Rows, ..disk_options };
     let store = DiskStore::open(folder.path(), disk_options).expect("a store");
     run(options, DiskEngine::new(store, Limits::default()).expect("a store of rows").into(), folder)
 }

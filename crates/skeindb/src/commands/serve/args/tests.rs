@@ -44,20 +44,20 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
     let EngineOptions::Disk(disk, limits) = engine else { panic!("{engine:?}") };
     let expected = DiskOptions {
         shape: Shape::Hash { n: 64 },
+        values: Values::Rows,
         cache_pages: 100,
         policy: Policy::Lru,
         reading: Reading::Mapping,
         durability: Durability::Sync,
         checkpoint_bytes: 3 << 20,
         segment_bytes: 2 << 20,
-        values: Values::Rows,
     };
     assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
     assert_eq!((limits.key_bytes, limits.value_bytes), (50, 60));
     let (engine, _) = options("--engine disk");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
-    let default = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
-    assert_eq!(format!("{disk:?}"), format!("{default:?}"));
+    let expected = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
+    assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
     let (engine, _) = options("--engine disk --trie classical --cache 1m");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
     assert_eq!((disk.shape, disk.cache_pages), (Shape::Classical { n: 16 }, 256));
