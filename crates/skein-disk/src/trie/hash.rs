@@ -183,11 +183,8 @@ pub(super) fn some_keys(core: &Core, pages: &mut impl Pages, most: usize) -> Wal
 }
 
 /// The value that a node's bytes are, or, of a hash trie, those after the key if it is this one.
-pub(super) fn value_of<'e>(hashing: &Option<Hashing>, bytes: &'e [u8], key: &[u8]) -> Option<&'e [u8]> {
-    match hashing {
-        None => Some(bytes),
-        Some(_) => (key_of(bytes) == Some(key)).then(|| &bytes[LENGTH + key.len()..]),
-    }
+pub(super) fn value_of<'e>(is_hashed: bool, bytes: &'e [u8], key: &[u8]) -> Option<&'e [u8]> {
+    if is_hashed { (key_of(bytes) == Some(key)).then(|| &bytes[LENGTH + key.len()..]) } else { Some(bytes) }
 }
 
 /// The key of an entry; none if it is no entry.

@@ -12,6 +12,7 @@
 //! Source: the paper has one key at a time. Masstree, section 4.8, has batches whose reads overlap.
 
 use super::core::{Core, Step, Visit, node_in};
+use super::hash::Hashing;
 use super::node::{Node, Stored};
 use crate::buffer::{Stop, View};
 use crate::page::{Kind, PageId};
@@ -55,12 +56,25 @@ enum Turn<'w> {
     End(End<'w>),
 }
 
+/// Looks up many keys, by their hashes in a hash trie; see [`Core::get_many`].
+pub(super) fn look_up<'w>(
+    core: &Core,
+    hashing: Option<&Hashing>,
+    view: &View<'w>,
+    keys: &[&[u8]],
+    end: impl FnMut(usize, End<'w>) -> Walked<()>,
+) -> Walked<()> {
+    let Some(hashing) = hashing else { return core.get_many(view, keys.iter().copied(), end) };
+    let hashes: Vec<_> = keys.iter().map(|key| hashing.hash(key)).collect();
+    core.get_many(view, hashes.iter().map(|hash| &hash[..]), end)
+}
+
 impl Core {
     /// Looks up many paths; `end` is given the place of each, and what came of it, in any order.
     ///
     /// # Errors
     /// As [`get`](Self::get); [`Stop::Missing`] has all pages at which a lookup of this walk ended.
-    pub(super) fn get_many<'w, 'k>(
+    fn get_many<'w, 'k>(
         &self,
         view: &View<'w>,
         paths: impl Iterator<Item = &'k [u8]>,

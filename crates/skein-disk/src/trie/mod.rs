@@ -169,7 +169,7 @@ impl Trie {
             let version = match came {
                 many::End::Absent => None,
                 many::End::Found(version, Stored::Inline(bytes))
-                    if let Some(value) = hash::value_of(hashing, bytes, key) =>
+                    if let Some(value) = hash::value_of(hashing.is_some(), bytes, key) =>
                 {
                     out.extend_from_slice(value);
                     Some(version)
@@ -179,13 +179,7 @@ impl Trie {
             };
             finish(which, start, version, out.len())
         };
-        match hashing {
-            None => core.get_many(view, keys.iter().copied(), end),
-            Some(hashing) => {
-                let hashes: Vec<_> = keys.iter().map(|key| hashing.hash(key)).collect();
-                core.get_many(view, hashes.iter().map(|hash| &hash[..]), end)
-            }
-        }
+        many::look_up(core, hashing.as_ref(), view, keys, end)
     }
 
     /// Walks to keys as [`get_many`](Self::get_many) does, so that what is on the way is at hand for who goes there next.
@@ -194,12 +188,8 @@ impl Trie {
     /// As [`get_into`](Self::get_into).
     pub(crate) fn approach(&self, view: &View<'_>, keys: &[&[u8]]) -> Walked<()> {
         match &self.nodes {
-            Nodes::Compressed { core, hashing: None } => {
-                core.get_many(view, keys.iter().copied(), |_, _| Ok(()))
-            }
-            Nodes::Compressed { core, hashing: Some(hashing) } => {
-                let hashes: Vec<_> = keys.iter().map(|key| hashing.hash(key)).collect();
-                core.get_many(view, hashes.iter().map(|hash| &hash[..]), |_, _| Ok(()))
+            Nodes::Compressed { core, hashing } => {
+                many::look_up(core, hashing.as_ref(), view, keys, |_, _| Ok(()))
             }
             Nodes::Fixed(_) => Ok(()),
         }

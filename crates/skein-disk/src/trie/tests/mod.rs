@@ -70,6 +70,9 @@ pub(super) fn of_bytes(shape: Shape) -> TrieKind {
     TrieKind { shape, values: Values::Bytes }
 }
 
+/// The version and the value of a key, if it has one.
+pub(super) type Had = Option<(u64, Vec<u8>)>;
+
 impl Trie {
     fn get(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<(u64, Vec<u8>)>> {
         let mut value = Vec::new();
@@ -172,7 +175,7 @@ impl Store {
     }
 
     /// What keys have, asked for at once.
-    pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Option<(u64, Vec<u8>)>>> {
+    pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<Had>> {
         let (mut bytes, mut places) = (Vec::new(), Vec::new());
         self.buffer.read_with(|view| {
             bytes.clear();
