@@ -7,6 +7,7 @@
 //!
 //!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs, forest.rs   which nodes share a page
 //!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, content.rs, overflow.rs, symbols.rs   bytes
+//!   many.rs   many paths at once, whose reads of memory overlap
 //!   fixed/    the same three tries as the paper lays them out: nodes of one length, a symbol each
 //! ```
 //!
