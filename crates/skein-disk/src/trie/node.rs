@@ -213,6 +213,20 @@ pub(crate) fn set_child(record: &mut [u8], symbol: u8, id: RecordId) -> Result<(
     Ok(())
 }
 
+/// Writes a value over one of the same length, under an invalid version as long (section 5); false, and nothing is changed, if the node has none of that length.
+pub(crate) fn overwrite(record: &mut [u8], version: u64, bytes: &[u8]) -> Result<bool> {
+    let node = Node::of(record)?;
+    let Some(Versioned { stored: Stored::Inline(before), .. }) = node.value else { return Ok(false) };
+    if before.len() != bytes.len() {
+        return Ok(false);
+    }
+    let at = PREFIX + node.prefix.len();
+    set_version(record, INVALID)?;
+    record[at + VERSION..at + VERSION + bytes.len()].copy_from_slice(bytes);
+    set_version(record, version)?;
+    Ok(true)
+}
+
 /// Sets the version of a node's value.
 pub(crate) fn set_version(record: &mut [u8], version: u64) -> Result<()> {
     let node = Node::of(record)?;
@@ -269,6 +283,13 @@ mod tests {
                 assert_eq!(set_version(&mut record, 33).is_ok(), content.value.is_some());
                 let version = Node::of(&record).unwrap().value.map(|value| value.version);
                 assert_eq!(version, content.value.map(|_| 33));
+                let is_short = matches!(content.value, Some(Versioned { stored: Stored::Inline(_), .. }));
+                assert_eq!(overwrite(&mut record, 34, b"other"), Ok(is_short));
+                assert_eq!(overwrite(&mut record, 35, b"longer"), Ok(false));
+                if is_short {
+                    let other = Versioned { version: 34, stored: Stored::Inline(b"other") };
+                    assert_eq!(Node::of(&record).unwrap().value, Some(other));
+                }
             }
         }
     }

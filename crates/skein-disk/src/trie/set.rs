@@ -12,7 +12,9 @@
 
 use super::content::Content;
 use super::core::{Core, Step, Visit, insert, replace, wrong};
-use super::node::{INLINE_MOST, INVALID, Node, PREFIX_MOST, Stored, Versioned, set_child, set_version};
+use super::node::{
+    INLINE_MOST, INVALID, Node, PREFIX_MOST, Stored, Versioned, overwrite, set_child, set_version,
+};
 use super::overflow::Chain;
 use super::placement::owner;
 use crate::buffer::Writer;
@@ -42,6 +44,14 @@ impl Core {
     fn step_to_set(&self, writer: &mut Writer<'_>, key: &[u8], value: Versioned<'_>) -> Walked<Option<bool>> {
         let (trail, end) = self.find(writer, key)?;
         let at = trail[trail.len() - 1];
+        if end == Step::Here
+            && let Stored::Inline(bytes) = value.stored
+            && change(writer, at.id.page, |records| {
+                overwrite(records.get_mut(at.id.slot)?, value.version, bytes)
+            })?
+        {
+            return Ok(Some(false));
+        }
         let record = record(writer, at.id)?.to_vec();
         let node = Node::of(&record).map_err(|what| wrong(at.id, what))?;
         match end {
