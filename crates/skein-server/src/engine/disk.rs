@@ -14,6 +14,8 @@ use super::{Bounds, Direction, Error, Result, RowError};
 /// Keys of one walk of a scan, and bytes after which it ends.
 const SCAN_KEYS: usize = 256;
 const SCAN_BYTES: usize = 256 << 10;
+/// Bytes of values that are read together for a batch of lookups.
+const TOGETHER_BYTES: usize = 1 << 20;
 
 /// Memory that a session keeps for the next row, at most.
 const KEEP_BYTES: usize = 1 << 20;
@@ -121,6 +123,26 @@ impl Reader {
         self.value.clear();
         row.encode(&mut self.value);
         &self.value
+    }
+
+    /// The rows of several keys, whose lookups go on together. If that fails, or they are much, each is read by itself, so that one does not hide the others.
+    pub(super) fn each(
+        &mut self,
+        store: &DiskStore,
+        keys: &[&[u8]],
+        mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>),
+    ) {
+        let together = store.get_many(keys, TOGETHER_BYTES).ok();
+        for (at, key) in keys.iter().enumerate() {
+            let row = match &together {
+                Some(read) => read
+                    .get(at)
+                    .map(|(version, value)| row_of(&mut self.row, key, version, value))
+                    .transpose(),
+                None => self.row(key, |value| store.get_into(key, value)),
+            };
+            found(at, row);
+        }
     }
 
     /// The rows of several keys, as of one moment.

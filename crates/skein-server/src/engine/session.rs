@@ -66,11 +66,7 @@ impl Session {
     ) {
         match &mut self.way {
             Way::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row))),
-            Way::Disk(disk, reader) => {
-                for (at, key) in keys.iter().enumerate() {
-                    found(at, reader.row(key, |value| disk.store().get_into(key, value)));
-                }
-            }
+            Way::Disk(disk, reader) => reader.each(disk.store(), keys, found),
         }
     }
 
