@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use skein_disk::is_disk_folder;
-use skein_log::TornTail;
 use skein_log::storage::OsStorage;
+use skein_log::{RecoveryReport, TornTail};
 use skein_store::{Error, Inspection, inspect};
 
 mod disk;
@@ -94,25 +94,34 @@ fn describe(folder: &Path, found: &Inspection) -> String {
         });
     }
     if let Some(logs) = &found.logs {
-        lines.push(format!(
-            "logs: {} in {}, durable up to epoch {}; {} since the checkpoint",
-            show_size(logs.bytes),
-            counted(logs.segments as u64, "segment"),
-            logs.durable_epoch,
-            counted(found.log_records, "record")
-        ));
-        lines.extend(logs.torn_tails.iter().map(torn_tail));
+        lines.extend(describe_log("logs", logs, found.log_records));
     }
     let missing = found.damage.iter().filter(|error| matches!(error, Error::LogFolderMissing { .. })).count();
     if missing > 0 {
         lines.push(format!("{} missing, so the logs were not read", counted(missing as u64, "log folder")));
     }
-    lines.push(match found.damage.len() - missing {
+    lines.push(describe_damage(found.damage.len() - missing));
+    lines.join("\n") + "\n"
+}
+
+/// A log, or logs, and the records since the checkpoint.
+fn describe_log(name: &str, log: &RecoveryReport, records: u64) -> Vec<String> {
+    let all = format!(
+        "{name}: {} in {}, durable up to epoch {}; {} since the checkpoint",
+        show_size(log.bytes),
+        counted(log.segments as u64, "segment"),
+        log.durable_epoch,
+        counted(records, "record")
+    );
+    std::iter::once(all).chain(log.torn_tails.iter().map(torn_tail)).collect()
+}
+
+fn describe_damage(places: usize) -> String {
+    match places {
         0 => "no damage".to_owned(),
         1 => "1 place is damaged".to_owned(),
         places => format!("{places} places are damaged"),
-    });
-    lines.join("\n") + "\n"
+    }
 }
 
 fn torn_tail(tail: &TornTail) -> String {

@@ -5,7 +5,7 @@ use std::path::Path;
 use skein_disk::{Inspection, TrieFound, inspect};
 use skein_log::storage::OsStorage;
 
-use super::torn_tail;
+use super::{describe_damage, describe_log};
 use crate::console;
 use crate::disk;
 use crate::exit::{Exit, Failure};
@@ -41,20 +41,9 @@ fn describe(folder: &Path, found: &Inspection) -> String {
         ));
     }
     if let Some(log) = &found.log {
-        lines.push(format!(
-            "log: {} in {}, durable up to epoch {}; {} since the checkpoint",
-            show_size(log.bytes),
-            counted(log.segments as u64, "segment"),
-            log.durable_epoch,
-            counted(found.log_records, "record")
-        ));
-        lines.extend(log.torn_tails.iter().map(torn_tail));
+        lines.extend(describe_log("log", log, found.log_records));
     }
-    lines.push(match found.damage.len() {
-        0 => "no damage".to_owned(),
-        1 => "1 place is damaged".to_owned(),
-        places => format!("{places} places are damaged"),
-    });
+    lines.push(describe_damage(found.damage.len()));
     lines.join("\n") + "\n"
 }
 
