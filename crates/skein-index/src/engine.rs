@@ -17,7 +17,7 @@ use skein_sync::reclaim::{Collector, Guard, check_guard};
 
 use crate::counter::Counter;
 use crate::index::{Change, Computed, Cursor, MAX_KEY_LEN, MemoryUsage, OrderedIndex, Refused};
-use crate::memory::{Arena, Part};
+use crate::memory::Arena;
 use crate::slot::Slot;
 use crate::walk::{Direction, walk};
 
@@ -227,11 +227,11 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
 
     fn memory(&self) -> MemoryUsage {
         let arena = &self.base().arena;
-        MemoryUsage {
-            nodes: arena.live(Part::Nodes),
-            keys: arena.live(Part::Keys),
-            unreclaimed: arena.live(Part::Retired),
-            reserved: arena.reserved(),
-        }
+        let [nodes, keys, _, unreclaimed] = arena.live_by_part();
+        MemoryUsage { nodes, keys, unreclaimed, reserved: arena.reserved() }
+    }
+
+    fn taken(&self) -> usize {
+        self.base().arena.taken()
     }
 }

@@ -192,8 +192,11 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
     /// be fewer, none in a small index; a hint, not a promise.
     fn split_points<G: Guard>(&self, parts: usize, guard: &G) -> Vec<Vec<u8>>;
 
-    /// Live bytes by part.
+    /// Live bytes by part. Adds up some hundred counters.
     fn memory(&self) -> MemoryUsage;
+
+    /// Never less than all live bytes together, and nearly as many: counted by whole spans of 64 KiB. One atomic read.
+    fn taken(&self) -> usize;
 }
 
 /// A position in an ordered index: on a key, or off it (before the first, past the last, or fresh).

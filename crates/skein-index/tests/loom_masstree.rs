@@ -149,6 +149,23 @@ fn a_new_layer_against_get() {
     );
 }
 
+/// Incident: a seek looked at a long key twice, and in between its slot had become a layer. Consequence: a scan down began above the key that
+/// it was to begin at. Fix: the seek stands on what it saw at its first look.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn a_new_layer_against_a_seek() {
+    model(
+        &["prefix--m"],
+        |tree| assert_eq!(put(tree, "prefix--z", 9), None),
+        |tree| {
+            let guard = tree.collector().enter();
+            let mut cursor = tree.cursor(&guard);
+            assert!(cursor.seek_back(b"prefix--n"));
+            assert_eq!(cursor.key(), Some(&b"prefix--m"[..]));
+        },
+    );
+}
+
 #[test]
 fn a_growing_layer_against_get() {
     model(

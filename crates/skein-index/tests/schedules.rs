@@ -83,7 +83,7 @@ fn run<I: Checked + 'static>(make: fn() -> I, keys: Keys, threads: usize) {
     history.extend(running.into_iter().flat_map(|thread| thread.join().expect("checks inside hold")));
     index = Arc::into_inner(shared).expect("the threads are done");
     index.verify();
-    history.extend(scan(&index, keys, true, &clock));
+    history.extend(scan(&index, keys, None, true, &clock));
     history.extend((0..keys.len()).map(|key| perform(&index, keys, (key, Kind::Get), &clock)));
     for (key, bytes) in keys.iter().enumerate() {
         let of_key: Vec<Done> = history.iter().filter(|done| done.key == key).copied().collect();
@@ -98,7 +98,8 @@ fn operate<I: Checked>(index: &I, keys: Keys, clock: &Clock, mut random: Random,
         let (key, value) = (random.below(keys.len()), random.next() >> 1);
         let kind = match random.below(10) {
             forward @ (0 | 1) => {
-                history.extend(scan(index, keys, forward == 0, clock));
+                let start = Some(key).filter(|_| random.below(2) == 0);
+                history.extend(scan(index, keys, start, forward == 0, clock));
                 continue;
             }
             2 | 3 => Kind::any(&mut random),
@@ -111,24 +112,35 @@ fn operate<I: Checked>(index: &I, keys: Keys, clock: &Clock, mut random: Random,
     history
 }
 
-/// A scan of all, which must be in order and meet no key that nobody put there; what it says of each key.
-fn scan<I: Checked>(index: &I, keys: Keys, forward: bool, clock: &Clock) -> Vec<Done> {
+/// A scan of all keys, or from one on, which must be in order and meet no key that nobody put there; what it says of each key.
+fn scan<I: Checked>(index: &I, keys: Keys, start: Option<usize>, forward: bool, clock: &Clock) -> Vec<Done> {
+    let within =
+        |key: &[u8]| start.is_none_or(|start| if forward { key >= keys[start] } else { key <= keys[start] });
     let guard = index.collector().enter();
     let began = clock.now();
     let mut cursor = index.cursor(&guard);
     let mut met: Vec<(usize, u64)> = Vec::new();
-    while if forward { cursor.next() } else { cursor.prev() } {
+    let mut on = match start {
+        None if forward => cursor.next(),
+        None => cursor.prev(),
+        Some(start) if forward => cursor.seek(keys[start]),
+        Some(start) => cursor.seek_back(keys[start]),
+    };
+    while on {
         let key = cursor.key().expect("it stands on a key");
         let at =
             keys.iter().position(|&known| known == key).unwrap_or_else(|| panic!("{key:?} was never there"));
+        assert!(within(key), "{key:?}, from {start:?} on, forward {forward}");
         met.push((at, cursor.value().expect("it stands on a key")));
+        on = if forward { cursor.next() } else { cursor.prev() };
     }
     let ended = clock.now();
     let in_order =
         met.is_sorted_by(|a, b| if forward { keys[a.0] < keys[b.0] } else { keys[a.0] > keys[b.0] });
     assert!(in_order, "out of order, or twice, forward {forward}: {met:?}");
     let answer = |key| met.iter().find(|&&(at, _)| at == key).map(|&(_, value)| value);
-    (0..keys.len()).map(|key| Done { key, kind: Kind::Get, answer: answer(key), began, ended }).collect()
+    let of_key = |key| Done { key, kind: Kind::Get, answer: answer(key), began, ended };
+    (0..keys.len()).filter(|&key| within(keys[key])).map(of_key).collect()
 }
 
 const LETTERS: Keys = &[b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i", b"j"];

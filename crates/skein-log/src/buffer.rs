@@ -38,6 +38,9 @@ pub struct Slots {
     closed_through: u64,
     spares: Vec<Vec<u8>>,
     appended: u64,
+    /// Of them, those of epochs that were taken to be written, and those of durable epochs.
+    taken: u64,
+    durable: u64,
 }
 
 /// The buffer of one log.
@@ -64,7 +67,14 @@ pub struct Chunk {
 impl Buffer {
     /// A buffer for records with this seed, of epochs after `closed_through`.
     pub fn new(seed: u32, closed_through: u64, bound: usize) -> Self {
-        let slots = Slots { by_parity: Default::default(), closed_through, spares: Vec::new(), appended: 0 };
+        let slots = Slots {
+            by_parity: Default::default(),
+            closed_through,
+            spares: Vec::new(),
+            appended: 0,
+            taken: 0,
+            durable: 0,
+        };
         Self {
             slots: Mutex::new(slots),
             pending: AtomicUsize::new(0),
@@ -112,18 +122,39 @@ impl Buffer {
         lock(&self.slots).pending() == 0
     }
 
+    /// Bytes that the buffer takes in memory, what is kept for later included.
+    pub fn memory(&self) -> usize {
+        let slots = lock(&self.slots);
+        let filled = slots.by_parity.iter().map(|slot| &slot.bytes);
+        filled.chain(&slots.spares).map(Vec::capacity).sum()
+    }
+
     /// Bytes appended since the buffer was made.
     pub fn appended(&self) -> u64 {
         lock(&self.slots).appended
     }
 
+    /// Bytes appended that are not durable yet.
+    pub fn behind(&self) -> u64 {
+        let slots = lock(&self.slots);
+        slots.appended - slots.durable
+    }
+
+    /// The last epoch that was taken is durable.
+    pub fn made_durable(&self) {
+        let mut slots = lock(&self.slots);
+        slots.durable = slots.taken;
+    }
+
     /// Takes all records of `epoch`, which is closed. Every closed epoch is taken, in order: by whoever holds the token of
-    /// commits, and after a failure none is taken any more.
+    /// commits. After a failure none is taken any more, unless it was [put back](Self::put_back).
     pub fn take_closed(&self, epoch: u64) -> Chunk {
         let mut slots = lock(&self.slots);
         assert_eq!(slots.closed_through + 1, epoch, "epochs are taken in order");
         slots.closed_through = epoch;
         let chunk = slots.take(epoch);
+        // What is left is of the open epoch.
+        slots.taken = slots.appended - slots.pending() as u64;
         self.made_room(slots);
         chunk
     }
@@ -135,6 +166,19 @@ impl Buffer {
         let chunk = slots.take(epoch);
         self.made_room(slots);
         (!chunk.bytes.is_empty()).then_some(chunk)
+    }
+
+    /// Puts back what was taken last, before what has come since, as if it had never been taken. Like the taking, under the file's lock.
+    pub fn put_back(&self, chunk: Chunk) {
+        let mut slots = lock(&self.slots);
+        slots.closed_through = chunk.epoch - 1;
+        let slot = &mut slots.by_parity[(chunk.epoch & 1) as usize];
+        slot.epoch = chunk.epoch;
+        let mut bytes = chunk.bytes;
+        bytes.append(&mut slot.bytes);
+        slot.bytes = bytes;
+        // Relaxed: a hint, written under the lock only.
+        self.pending.store(slots.pending(), Ordering::Relaxed);
     }
 
     /// Gives an empty vector back for use.

@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What an error of a segment's sync says was being done.
+pub(crate) const SYNC: &str = "sync the log segment";
+
 /// What an operation of the log answers.
 pub type Result<T> = std::result::Result<T, LogError>;
 
@@ -60,6 +63,14 @@ pub enum LogError {
         /// The first failure.
         cause: String,
     },
+    /// Writes are stopped for want of room on the disk; what they needed is tried again all the while.
+    #[error(
+        "writes are stopped: {cause}; reads go on; make room on the disk, and writes go on by themselves"
+    )]
+    NoRoom {
+        /// What failed last.
+        cause: String,
+    },
     /// The log was closed.
     #[error("the log is closed; open it again")]
     Closed,
@@ -77,6 +88,12 @@ impl LogError {
     /// Damage, or a file that is missing.
     pub(crate) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), offset, what: what.into() }
+    }
+
+    /// Whether there was no room for something that can be tried again: nothing of it counts yet. A sync that failed cannot, whatever it says.
+    pub(crate) fn is_no_room(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        matches!(self, Self::Io { doing, kind: StorageFull | QuotaExceeded | FileTooLarge, .. } if *doing != SYNC)
     }
 
     /// A failed file operation, with what was being done to which file.

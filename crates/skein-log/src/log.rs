@@ -46,6 +46,8 @@ pub struct LogStats {
     pub bytes: u64,
     /// Bytes appended since the log was opened.
     pub appended_bytes: u64,
+    /// Of these, those that are not durable yet: what a crash would lose.
+    pub behind_bytes: u64,
     /// Epochs made durable since the log was opened.
     pub commits: u64,
     /// Why writes are stopped, if they are.
@@ -116,7 +118,7 @@ impl Log {
             let shared = self.shared.clone();
             threads.push(spawn(format!("skein-log-{log}"), move || {
                 let done = |result| shared.part_done(result);
-                shared.writers[log].run(&shared.maker, done, |error| shared.poison(&error));
+                shared.writers[log].run(&shared.maker, done, |error| drop(shared.stop_for(&error)));
             })?);
         }
         Ok(())
@@ -234,6 +236,11 @@ impl Log {
         failed.map_or(Ok(released), Err)
     }
 
+    /// Bytes that the buffers of the logs take in memory.
+    pub fn buffer_bytes(&self) -> usize {
+        self.shared.writers.iter().map(|writer| writer.buffer.memory()).sum()
+    }
+
     /// The logs in numbers.
     pub fn stats(&self) -> LogStats {
         let mut stats = LogStats {
@@ -252,6 +259,7 @@ impl Log {
             stats.segments += segments;
             stats.bytes += bytes;
             stats.appended_bytes += writer.buffer.appended();
+            stats.behind_bytes += writer.buffer.behind();
         }
         stats
     }

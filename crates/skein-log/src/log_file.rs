@@ -7,16 +7,23 @@
 //!
 //! All changes happen under the log's file lock. Writing happens at positions that were reserved under it, so that a
 //! commit may sync without holding it while the writer drains what comes after.
+//!
+//! Without room on the disk nothing is reserved ([`LogFile::make_room`]), or what was reserved is written to the same place when there is room: the
+//! bytes are the same, so that what a failed attempt left there is part of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::error::SYNC;
 use crate::maker::Maker;
 use crate::record::{Link, Mark, Participant, Position};
 use crate::roster::Rosters;
-use crate::segment::SEGMENT_HEADER;
+use crate::segment::{NewSegment, SEGMENT_HEADER};
 use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result};
+
+/// What an error of a segment's write says was being done.
+const WRITE: &str = "write to the log segment";
 
 /// A segment that is written no more.
 #[derive(Debug, Clone)]
@@ -52,6 +59,10 @@ pub struct LogFile {
     /// What the next segment's link will say: where the records end now, and their greatest epoch.
     link: Link,
     durable: Position,
+    /// The next segment, made and not begun, for want of room.
+    next: Option<NewSegment>,
+    /// What was reserved and not written, for want of room.
+    unwritten: Option<(OpenSegment, u64, Vec<u8>)>,
     /// Full segments with something that is not synced.
     unsynced: Vec<OpenSegment>,
     closed: Vec<ClosedSegment>,
@@ -70,17 +81,17 @@ pub struct Part {
     pub mark: Position,
     end: Position,
     seed: u32,
+    /// The mark is among the bytes.
+    marked: bool,
 }
 
 impl OpenSegment {
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        self.file
-            .write_at(bytes, offset)
-            .map_err(|error| LogError::io("write to the log segment", &self.path, &error))
+        self.file.write_at(bytes, offset).map_err(|error| LogError::io(WRITE, &self.path, &error))
     }
 
     fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(|error| LogError::io("sync the log segment", &self.path, &error))
+        self.file.sync_data().map_err(|error| LogError::io(SYNC, &self.path, &error))
     }
 }
 
@@ -93,6 +104,8 @@ impl LogFile {
             active: None,
             link,
             durable: link.previous,
+            next: None,
+            unwritten: None,
             unsynced: Vec::new(),
             closed: Vec::new(),
         }
@@ -117,22 +130,30 @@ impl LogFile {
         )
     }
 
-    /// Writes records of the open epoch, without a sync.
-    pub fn drain(&mut self, maker: &Maker, epoch: u64, bytes: &[u8]) -> Result<()> {
-        let (segment, start) = self.reserve(maker, epoch, bytes.len() as u64)?;
-        segment.write_at(bytes, start)
+    /// Writes what there was no room for.
+    pub fn catch_up(&mut self) -> Result<()> {
+        if let Some((segment, start, bytes)) = &self.unwritten {
+            segment.write_at(bytes, *start)?;
+            self.unwritten = None;
+        }
+        Ok(())
     }
 
-    /// Reserves the place of a commit's part: the last records of `epoch`, and its mark.
-    pub fn begin_part(
-        &mut self,
-        maker: &Maker,
-        epoch: u64,
-        bytes: Vec<u8>,
-        participants: usize,
-    ) -> Result<Part> {
+    /// Writes records of the open epoch, without a sync, after [`make_room`](Self::make_room).
+    pub fn drain(&mut self, epoch: u64, bytes: &[u8]) -> Result<()> {
+        let (segment, start) = self.reserve(epoch, bytes.len() as u64)?;
+        let written = segment.write_at(bytes, start);
+        if written.is_err() {
+            self.unwritten = Some((segment, start, bytes.to_vec()));
+        }
+        written
+    }
+
+    /// Reserves the place of a commit's part: the last records of `epoch`, and its mark. After [`make_room`](Self::make_room) for that many bytes and
+    /// [`Mark::record_len`].
+    pub fn begin_part(&mut self, epoch: u64, bytes: Vec<u8>, participants: usize) -> Result<Part> {
         let len = bytes.len() as u64;
-        let (segment, start) = self.reserve(maker, epoch, len + Mark::record_len(participants) as u64)?;
+        let (segment, start) = self.reserve(epoch, len + Mark::record_len(participants) as u64)?;
         let end = self.link.previous;
         Ok(Part {
             log: self.log,
@@ -144,6 +165,7 @@ impl LogFile {
             mark: Position { segment: end.segment, offset: start + len },
             end,
             seed: self.seed,
+            marked: false,
         })
     }
 
@@ -152,14 +174,18 @@ impl LogFile {
         self.durable = part.end;
     }
 
-    /// Reserves `len` bytes for records of `epoch`, in the active segment or in the next one.
+    /// Goes on to the next segment if `len` bytes for records of `epoch` do not fit into the active one. If there is no room on the disk, nothing is
+    /// reserved, and all is well for another try.
     ///
     /// A segment's capacity is where it is full, not a bound: what is larger than a whole segment makes it longer.
-    fn reserve(&mut self, maker: &Maker, epoch: u64, len: u64) -> Result<(OpenSegment, u64)> {
-        let fits = self.active.as_ref().is_some_and(|active| active.end + len <= active.capacity);
-        if !fits {
-            self.rotate(maker, epoch)?;
-        }
+    pub fn make_room(&mut self, maker: &Maker, epoch: u64, len: u64) -> Result<()> {
+        let begun = (SEGMENT_HEADER + Link::RECORD_LEN) as u64;
+        let fits = |active: &Active| active.end + len <= active.capacity || active.end == begun;
+        if self.active.as_ref().is_some_and(fits) { Ok(()) } else { self.rotate(maker, epoch) }
+    }
+
+    /// Reserves `len` bytes for records of `epoch` in the active segment.
+    fn reserve(&mut self, epoch: u64, len: u64) -> Result<(OpenSegment, u64)> {
         let active = self.active.as_mut().ok_or(LogError::Closed)?;
         let start = active.end;
         active.end += len;
@@ -171,11 +197,18 @@ impl LogFile {
     }
 
     fn rotate(&mut self, maker: &Maker, epoch: u64) -> Result<()> {
-        let new = maker.take(self.log)?;
-        let segment = OpenSegment { path: new.path.into(), file: new.file.into() };
+        let new = match self.next.take() {
+            Some(next) => next,
+            None => maker.take(self.log)?,
+        };
         let mut link = Vec::with_capacity(Link::RECORD_LEN);
         self.link.append(&mut link, self.seed, epoch);
-        segment.write_at(&link, SEGMENT_HEADER as u64)?;
+        if let Err(error) = new.file.write_at(&link, SEGMENT_HEADER as u64) {
+            let failed = LogError::io(WRITE, &new.path, &error);
+            self.next = Some(new);
+            return Err(failed);
+        }
+        let segment = OpenSegment { path: new.path.into(), file: new.file.into() };
         let end = (SEGMENT_HEADER + Link::RECORD_LEN) as u64;
         let active = Active { number: new.number, segment, capacity: new.capacity, end };
         if let Some(full) = self.active.replace(active) {
@@ -210,15 +243,18 @@ impl LogFile {
 }
 
 impl Part {
-    /// Appends the mark, writes and syncs.
+    /// Appends the mark, writes and syncs. May be called again, likewise, when there was no room.
     pub fn write(&mut self, epoch: u64, durable_before: u64, participants: &[Participant]) -> Result<()> {
-        let mark = Mark {
-            epoch,
-            durable_before,
-            own_durable: self.own_durable,
-            participants: participants.to_vec(),
-        };
-        mark.append(&mut self.bytes, self.seed);
+        if !self.marked {
+            let mark = Mark {
+                epoch,
+                durable_before,
+                own_durable: self.own_durable,
+                participants: participants.to_vec(),
+            };
+            mark.append(&mut self.bytes, self.seed);
+            self.marked = true;
+        }
         self.segment.write_at(&self.bytes, self.start)?;
         for full in &self.also_sync {
             full.sync()?;

@@ -30,6 +30,10 @@ pub struct Order {
 struct Place {
     order: Order,
     capacity: u64,
+    /// Made, and not on the roster yet, for want of room.
+    unlisted: Option<NewSegment>,
+    /// Making it failed, and something of it may be left.
+    left_over: bool,
     ready: Option<Result<NewSegment>>,
 }
 
@@ -65,7 +69,10 @@ impl Maker {
         orders: Vec<Order>,
     ) -> Self {
         let queue = (0..orders.len()).collect();
-        let places = orders.into_iter().map(|order| Place { order, capacity: 0, ready: None }).collect();
+        let places = orders
+            .into_iter()
+            .map(|order| Place { order, capacity: 0, unlisted: None, left_over: false, ready: None })
+            .collect();
         Self {
             storage,
             rosters,
@@ -87,15 +94,22 @@ impl Maker {
     /// The next segment of a log; waits while it is being made.
     ///
     /// # Errors
-    /// It could not be made; it is not tried again.
+    /// It could not be made. For want of room it is tried again, once for each call.
     pub fn take(&self, log: usize) -> Result<NewSegment> {
         let mut state = lock(&self.state);
+        let mut asked_again = false;
         loop {
             match state.places[log].ready.take() {
                 Some(Ok(segment)) => {
                     state.queue.push_back(log);
                     self.changed.notify_all();
                     return Ok(segment);
+                }
+                // There may be room by now.
+                Some(Err(error)) if error.is_no_room() && !asked_again => {
+                    asked_again = true;
+                    state.queue.push_back(log);
+                    self.changed.notify_all();
                 }
                 Some(Err(error)) => {
                     state.places[log].ready = Some(Err(error.clone()));
@@ -116,7 +130,7 @@ impl Maker {
                 continue;
             };
             let place = &mut state.places[log];
-            place.capacity = segment::next_capacity(place.capacity, self.segment_bytes);
+            let capacity = segment::next_capacity(place.capacity, self.segment_bytes);
             let header = SegmentHeader {
                 log: log as u32,
                 number: place.order.next_number,
@@ -124,14 +138,37 @@ impl Maker {
                 first_epoch: self.durable.load(Ordering::Relaxed) + 1,
                 seed: place.order.seed,
             };
-            place.order.next_number += 1;
-            let (dir, capacity) = (place.order.dir.clone(), place.capacity);
+            let (dir, unlisted) = (place.order.dir.clone(), place.unlisted.take());
+            let left_over = std::mem::take(&mut place.left_over);
             drop(state);
-            let made = segment::make(&*self.storage, &dir, &header, capacity, self.zeroed);
+            if left_over {
+                // On no roster, so nobody misses it.
+                let _ = self.storage.remove(&dir.join(segment::file_name(header.log, header.number)));
+            }
+            let made = match unlisted {
+                Some(segment) => Ok(segment),
+                None => segment::make(&*self.storage, &dir, &header, capacity, self.zeroed),
+            };
             // On the roster before anybody writes to it.
-            let made = made.and_then(|segment| self.rosters.enter(&segment.path).map(|()| segment));
+            let listed = made.map(|segment| (self.rosters.enter(&segment.path), segment));
             state = lock(&self.state);
-            state.places[log].ready = Some(made);
+            let place = &mut state.places[log];
+            place.ready = Some(match listed {
+                Ok((Ok(()), segment)) => {
+                    place.order.next_number += 1;
+                    place.capacity = capacity;
+                    Ok(segment)
+                }
+                // The roster on disk may name it: the file stays.
+                Ok((Err(error), segment)) => {
+                    place.unlisted = Some(segment);
+                    Err(error)
+                }
+                Err(error) => {
+                    place.left_over = true;
+                    Err(error)
+                }
+            });
             self.changed.notify_all();
         }
     }

@@ -72,7 +72,7 @@ impl<'a> Operation<'a> {
     ///
     /// Waits, while an epoch is about to close, for the groups that are under way. So take it before any
     /// latch, and only one at a time.
-    pub fn group(&self) -> Group<'_> {
+    pub fn group(&self) -> Group<'a> {
         Group { shared: self.shared, log: self.log, epoch: self.shared.gate.begin_group(self.log) }
     }
 }

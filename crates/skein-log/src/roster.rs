@@ -22,7 +22,7 @@ use crate::storage::{Storage, make_folder};
 use crate::{LogError, Result};
 
 const NAME: &str = "log.roster";
-const KIND: Kind = Kind { magic: *b"SKEINROS", version: 1 };
+const KIND: Kind = Kind { magic: *b"SKEINROS", version: 1, oldest: 1 };
 
 /// A log folder's roster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,8 @@ impl Roster {
     /// It cannot be read, is of another version, or is damaged.
     pub fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
-        let Some(body) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
+        let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
+        let body = file.body;
         if body.len() < 32 || body.len() % 16 != 0 {
             return Err(LogError::damaged(&path, 16, "its fields do not fit its length"));
         }

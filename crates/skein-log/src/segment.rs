@@ -125,8 +125,9 @@ pub fn make(
     zeroed: bool,
 ) -> Result<NewSegment> {
     let path = dir.join(file_name(header.log, header.number));
-    let write = || -> io::Result<Box<dyn StorageFile>> {
-        let file = storage.create(&path)?;
+    let failed = |error| LogError::io("make the log segment", &path, &error);
+    let file = storage.create(&path).map_err(failed)?;
+    let write = || -> io::Result<()> {
         file.allocate(capacity)?;
         if zeroed {
             // In small pieces, which stay in the page cache: a small write into a page that is not cached would have to
@@ -141,10 +142,13 @@ pub fn make(
         }
         file.write_at(&header.encode(), 0)?;
         file.sync_data()?;
-        storage.sync_dir(dir)?;
-        Ok(file)
+        storage.sync_dir(dir)
     };
-    let file = write().map_err(|error| LogError::io("make the log segment", &path, &error))?;
+    if let Err(error) = write() {
+        // A full disk needs the room.
+        let _ = storage.remove(&path);
+        return Err(failed(error));
+    }
     Ok(NewSegment { number: header.number, path, file, capacity })
 }
 

@@ -17,18 +17,29 @@ const HEAD: usize = 16;
 pub struct Kind {
     /// The first eight bytes.
     pub magic: [u8; 8],
-    /// The format version that is written, and the only one that is read.
+    /// The format version that is written, and the newest one that is read.
     pub version: u32,
+    /// The oldest one that is read.
+    pub oldest: u32,
+}
+
+/// What a file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contents {
+    /// The format version that it was written in.
+    pub version: u32,
+    /// What comes after its head.
+    pub body: Vec<u8>,
 }
 
 /// The longest body: these files are small, and a longer one is damage.
 const BODY_MAX: u64 = 64 << 20;
 
-/// Reads a file's body; `None` if there is no such file.
+/// Reads a file; `None` if there is no such file.
 ///
 /// # Errors
 /// It cannot be read, is of another version, or is damaged.
-pub fn read(storage: &dyn Storage, path: &Path, kind: Kind) -> Result<Option<Vec<u8>>> {
+pub fn read(storage: &dyn Storage, path: &Path, kind: Kind) -> Result<Option<Contents>> {
     let file = match storage.open(path, false) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -46,11 +57,12 @@ pub fn read(storage: &dyn Storage, path: &Path, kind: Kind) -> Result<Option<Vec
     let mut bytes = vec![0; len as usize];
     let read = file.read_at(&mut bytes, 0).map_err(|error| LogError::io("read", path, &error))?;
     bytes.truncate(read);
-    check(path, &bytes, kind)?;
-    Ok(Some(bytes.split_off(HEAD)))
+    let version = check(path, &bytes, kind)?;
+    Ok(Some(Contents { version, body: bytes.split_off(HEAD) }))
 }
 
-fn check(path: &Path, bytes: &[u8], kind: Kind) -> Result<()> {
+/// The version of a file that is sound.
+fn check(path: &Path, bytes: &[u8], kind: Kind) -> Result<u32> {
     if !bytes.starts_with(&kind.magic) {
         return Err(LogError::damaged(path, 0, "it does not start as such a file does"));
     }
@@ -59,13 +71,13 @@ fn check(path: &Path, bytes: &[u8], kind: Kind) -> Result<()> {
     }
     // Before the checksum: another version may have another one.
     let found = u32_at(bytes, 8);
-    if found != kind.version {
+    if !(kind.oldest..=kind.version).contains(&found) {
         return Err(LogError::UnknownFormat { path: path.to_owned(), found, known: kind.version });
     }
     if crc32c::crc32c(&bytes[HEAD..]) != u32_at(bytes, 12) {
         return Err(LogError::damaged(path, 12, "its checksum does not match its contents"));
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Writes a file, in place of an older one if there is one; durable when it returns.

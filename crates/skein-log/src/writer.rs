@@ -7,11 +7,11 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 use skein_sync::locks::{lock, wait};
 
-use crate::Result;
 use crate::buffer::Buffer;
 use crate::log_file::{LogFile, Part};
 use crate::maker::Maker;
 use crate::record::Participant;
+use crate::{LogError, Result};
 
 /// A part of a commit for a writer's thread to do.
 #[derive(Debug)]
@@ -20,6 +20,13 @@ pub struct Job {
     pub epoch: u64,
     pub durable_before: u64,
     pub participants: Vec<Participant>,
+}
+
+/// A part that was not done, and why.
+#[derive(Debug)]
+pub struct Undone {
+    pub job: Job,
+    pub error: LogError,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +79,12 @@ impl LogWriter {
     }
 
     /// The thread. `done` hears how each job ended, `failed` of a drain that failed.
-    pub fn run(&self, maker: &Maker, done: impl Fn(Result<()>), failed: impl Fn(crate::LogError)) {
+    pub fn run(
+        &self,
+        maker: &Maker,
+        done: impl Fn(std::result::Result<(), Box<Undone>>),
+        failed: impl Fn(LogError),
+    ) {
         loop {
             let mut signal = lock(&self.signal);
             while !signal.drain && signal.job.is_none() && !signal.stopped {
@@ -94,8 +106,10 @@ impl LogWriter {
     }
 
     /// Writes and syncs this log's part of a commit.
-    pub fn do_job(&self, mut job: Job) -> Result<()> {
-        job.part.write(job.epoch, job.durable_before, &job.participants)?;
+    pub fn do_job(&self, mut job: Job) -> std::result::Result<(), Box<Undone>> {
+        if let Err(error) = job.part.write(job.epoch, job.durable_before, &job.participants) {
+            return Err(Box::new(Undone { job, error }));
+        }
         self.file().end_part(&job.part);
         self.buffer.give_back(job.part.take_bytes());
         Ok(())
@@ -105,9 +119,14 @@ impl LogWriter {
     fn drain(&self, maker: &Maker) -> Result<()> {
         while self.buffer.wants_drain() && !lock(&self.signal).stopped {
             let mut file = self.file();
+            file.catch_up()?;
             // Taken under the file's lock: so what is taken first is also first in the file.
             let Some(chunk) = self.buffer.take_open() else { return Ok(()) };
-            file.drain(maker, chunk.epoch, &chunk.bytes)?;
+            if let Err(error) = file.make_room(maker, chunk.epoch, chunk.bytes.len() as u64) {
+                self.buffer.put_back(chunk);
+                return Err(error);
+            }
+            file.drain(chunk.epoch, &chunk.bytes)?;
             drop(file);
             self.buffer.give_back(chunk.bytes);
         }

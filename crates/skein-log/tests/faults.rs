@@ -23,12 +23,13 @@ fn a_failure_at_any_operation_stops_writes_and_loses_nothing_acknowledged() {
                 if ran.is_err() {
                     // Whatever comes after is refused, though the disk may work again.
                     let refused = log.enter(0).map(drop);
-                    let Err(LogError::Poisoned { cause }) = refused else { panic!("{context}: {refused:?}") };
+                    let Err(LogError::Poisoned { cause } | LogError::NoRoom { cause }) = refused else {
+                        panic!("{context}: {refused:?}")
+                    };
                     assert!(cause.contains("/data/logs"), "{context}: {cause}");
-                    assert!(
-                        matches!(log.wait_durable(log.epoch()), Err(LogError::Poisoned { .. })),
-                        "{context}"
-                    );
+                    let waited = log.wait_durable(log.epoch());
+                    let stopped = matches!(waited, Err(LogError::Poisoned { .. } | LogError::NoRoom { .. }));
+                    assert!(stopped, "{context}: {waited:?}");
                     assert!(log.poisoned().is_some());
                 } else if log.close().is_ok() {
                     written.acknowledged = 25;
@@ -73,7 +74,7 @@ fn who_waits_for_room_hears_of_the_failure() {
     log.commit().unwrap();
     sim.fail_at(sim.operations() + 1, SimError::NoSpace, true);
     let error = (2..10_000).find_map(|number| put(&log, 0, number, 10_000).err());
-    let Some(LogError::Poisoned { cause }) = error else { panic!("{error:?}") };
+    let Some(LogError::NoRoom { cause }) = error else { panic!("{error:?}") };
     assert!(cause.contains("No space"), "{cause}");
     assert!(matches!(log.close(), Err(LogError::Poisoned { .. })));
 }
@@ -101,4 +102,63 @@ fn a_failed_opening_lets_the_folder_go() {
     let failed = Log::open(Arc::new(sim.clone()), options(1), None);
     assert!(failed.is_err());
     open(&sim, 1).unwrap();
+}
+
+/// A disk that was full stopped writes until the log was opened again, though it had room again a moment later. What found no room is kept
+/// and tried again, so that writes go on where they stopped.
+#[test]
+fn a_disk_that_is_full_for_a_while_stops_writes_for_a_while() {
+    let mut waited = 0;
+    for at in 1..200 {
+        let sim = SimStorage::new();
+        let (log, _) = open(&sim, 2).unwrap();
+        let mut written = Written::default();
+        run(&log, 0, 5, &mut written).unwrap();
+        sim.fail_at(sim.operations() + at, SimError::NoSpace, true);
+        let context = format!("no room from operation {at} on");
+        for number in 6..=30 {
+            written.appended = number;
+            let put = insist(&log, &sim, &mut waited, || put(&log, (number / 3) as usize % 2, number, 9_000));
+            let durable = put.and_then(|epoch| insist(&log, &sim, &mut waited, || log.wait_durable(epoch)));
+            match durable {
+                Ok(()) => written.acknowledged = number,
+                // A sync that failed is never tried again.
+                Err(LogError::Poisoned { cause }) => {
+                    assert!(cause.contains("sync"), "{context}: {cause}");
+                    written.appended = number;
+                    break;
+                }
+                Err(error) => panic!("{context}: {error}"),
+            }
+        }
+        let all = log.close().is_ok();
+        sim.no_faults();
+        sim.reboot(at);
+        let found = inspect(&sim).unwrap_or_else(|error| panic!("{context}: {error}"));
+        check_prefix(&found, written, &context);
+        assert!(!all || found.len() == 30, "{context}: {} records of 30", found.len());
+    }
+    assert!(waited > 20, "hardly any write waited: {waited}");
+}
+
+/// Does `what`; without room makes some, waits until the log has noticed, and does it again.
+fn insist<T>(
+    log: &Log,
+    sim: &SimStorage,
+    waited: &mut u32,
+    what: impl Fn() -> Result<T, LogError>,
+) -> Result<T, LogError> {
+    loop {
+        match what() {
+            Err(LogError::NoRoom { cause }) => {
+                assert!(cause.contains("/data/logs"), "{cause}");
+                *waited += 1;
+                sim.no_faults();
+                while matches!(log.poisoned(), Some(LogError::NoRoom { .. })) {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+            }
+            other => return other,
+        }
+    }
 }

@@ -5,29 +5,38 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mio::net::{TcpListener, TcpStream};
+use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
+use rustix::net::sockopt;
 
 use crate::shared::{Mailbox, Shared};
+use crate::transport::{Listener, Transport};
 
 pub(crate) const WAKE: Token = Token(usize::MAX);
-const LISTENER: Token = Token(0);
 
 /// How long accepting rests when the system has no more file descriptors.
 const REST: Duration = Duration::from_millis(50);
+
+/// How often a silent client is asked before it is given up, over the time of its silence.
+const KEEPALIVE_PROBES: u64 = 3;
+
+/// Protected mode, as Redis has it.
+const NO_PASSWORD: &[u8] = b"-DENIED the default user has no password, so clients of this machine alone are let in; set one from there, by CONFIG SET requirepass\r\n";
 
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
 pub(crate) struct Acceptor {
     shared: Arc<Shared>,
     poll: Poll,
-    listener: TcpListener,
+    listeners: Vec<Listener>,
 }
 
 impl Acceptor {
-    pub(crate) fn new(shared: Arc<Shared>, poll: Poll, mut listener: TcpListener) -> io::Result<Self> {
-        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
-        Ok(Self { shared, poll, listener })
+    pub(crate) fn new(shared: Arc<Shared>, poll: Poll, mut listeners: Vec<Listener>) -> io::Result<Self> {
+        for (number, listener) in listeners.iter_mut().enumerate() {
+            poll.registry().register(listener.source(), Token(number), Interest::READABLE)?;
+        }
+        Ok(Self { shared, poll, listeners })
     }
 
     /// Accepts until a stop.
@@ -37,17 +46,17 @@ impl Acceptor {
         while !self.shared.stopping() {
             match self.poll.poll(&mut events, rest) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-                _ => rest = self.accept_all(),
+                _ => rest = self.listeners.iter().filter_map(|listener| self.accept_all(listener)).min(),
             }
         }
         Ok(())
     }
 
     /// Accepts who waits; how long to rest before the next try, if the system refused.
-    fn accept_all(&self) -> Option<Duration> {
+    fn accept_all(&self, listener: &Listener) -> Option<Duration> {
         while !self.shared.stopping() {
-            match self.listener.accept() {
-                Ok((stream, _)) => self.place(stream),
+            match listener.accept() {
+                Ok(stream) => self.place(stream),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
                 // The client went away before it was accepted.
                 Err(error)
@@ -66,17 +75,41 @@ impl Acceptor {
         None
     }
 
-    fn place(&self, mut stream: TcpStream) {
-        if self.shared.connections() >= self.shared.options.clients_max {
+    /// So that connections whose client vanished do not stay for ever.
+    fn keep_alive(&self, stream: &TcpStream) -> rustix::io::Result<()> {
+        let silent = self.shared.settings.keepalive_s.get() as u64;
+        if silent > 0 {
+            sockopt::set_socket_keepalive(stream, true)?;
+            sockopt::set_tcp_keepidle(stream, Duration::from_secs(silent))?;
+            sockopt::set_tcp_keepintvl(stream, Duration::from_secs((silent / KEEPALIVE_PROBES).max(1)))?;
+            sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES as u32)?;
+        }
+        Ok(())
+    }
+
+    /// Why a client is turned away, if it is.
+    fn refusal(&self, stream: &Transport) -> Option<&'static [u8]> {
+        let shared = &self.shared;
+        if shared.connections() >= shared.settings.clients_max.get() {
+            return Some(TOO_MANY);
+        }
+        let open = || shared.acl.users.default_user().is_open();
+        (!shared.trusts(stream) && open()).then_some(NO_PASSWORD)
+    }
+
+    fn place(&self, mut stream: Transport) {
+        if let Some(refusal) = self.refusal(&stream) {
             self.shared.refused.fetch_add(1, Ordering::Relaxed);
-            // A fresh socket takes these few bytes; if not, the client is closed without a word.
-            let _ = io::Write::write(&mut stream, TOO_MANY);
+            // A fresh socket takes these few bytes; if not, or over TLS, the client is closed without a word.
+            let _ = io::Write::write(&mut stream, refusal);
             return;
         }
-        // Replies are written whole, so there is nothing to wait for. A refusal costs only speed.
-        let _ = stream.set_nodelay(true);
-        // So that connections whose client vanished do not stay for ever.
-        let _ = rustix::net::sockopt::set_socket_keepalive(&stream, true);
+        if let Some(stream) = stream.tcp() {
+            // Replies are written whole, so there is nothing to wait for. A refusal costs only speed.
+            let _ = stream.set_nodelay(true);
+            // A refusal of this, too, is no reason to refuse the client.
+            let _ = self.keep_alive(stream);
+        }
         self.shared.accepted.fetch_add(1, Ordering::Relaxed);
         let load = |mailbox: &&Mailbox| mailbox.counts.connections.load(Ordering::Relaxed);
         if let Some(mailbox) = self.shared.mailboxes.iter().min_by_key(load) {

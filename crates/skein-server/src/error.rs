@@ -1,6 +1,7 @@
 //! Why a server did not start.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,14 @@ pub enum StartError {
         /// Why it cannot work, and what can.
         why: String,
     },
+    /// The ACL file cannot be used.
+    #[error("cannot use the ACL file {}: {why}; mend it, or begin with an empty one", path.display())]
+    AclFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The address cannot be listened on.
     #[error("cannot listen on {listen}: {cause}; choose another address or stop who has it")]
     Listen {
@@ -30,6 +39,24 @@ pub enum StartError {
         listen: SocketAddr,
         /// What the system said.
         cause: std::io::Error,
+    },
+    /// The Unix socket cannot be listened on.
+    #[error("cannot listen on {}: {cause}; choose another path or stop who has it", path.display())]
+    UnixSocket {
+        /// The socket's path.
+        path: std::path::PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// A file of TLS cannot be used.
+    #[error("cannot use {} for TLS: {why}; {way_out}", path.display())]
+    TlsFile {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        why: String,
+        /// What to do.
+        way_out: &'static str,
     },
     /// The system refused a thread or an event queue.
     #[error("cannot start {what}: {cause}; raise the limits of this process")]

@@ -1,4 +1,8 @@
-//! Room for open files: every connection is one.
+//! Room for open files: every connection is one. And files that are read whole.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -22,5 +26,39 @@ pub(crate) fn make_room(clients: usize) {
             wanted,
             "the limit on open files is too low for clients_max; raise it (ulimit -n)"
         );
+    }
+}
+
+/// All bytes of a file that has no more than `bytes_max`.
+///
+/// # Errors
+/// What the system says; the file is longer, as a device is that never ends.
+pub fn read_at_most(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max { Err(too_long(bytes_max)) } else { Ok(bytes) }
+}
+
+/// Says that a file has more bytes than it may have.
+pub(crate) fn too_long(bytes_max: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!("it is longer than {bytes_max} bytes, which is the limit"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, "1234").unwrap();
+        assert_eq!(read_at_most(&path, 4).unwrap(), b"1234");
+        let error = read_at_most(&path, 3).expect_err("too long");
+        assert_eq!(error.to_string(), "it is longer than 3 bytes, which is the limit");
+        assert_eq!(read_at_most(Path::new("/dev/zero"), 9).expect_err("no end").kind(), error.kind());
     }
 }

@@ -2,9 +2,14 @@
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
+use std::time::UNIX_EPOCH;
 
+use crate::commands::memory;
 use crate::engine::{Durability, Engine, StoreStats};
 use crate::shared::Shared;
+
+mod commands;
+pub(crate) mod cpu;
 
 /// The version of Redis whose replies ours follow; clients look at it before they use a command.
 const REDIS_VERSION: &str = "7.0.15";
@@ -19,8 +24,15 @@ const SECTIONS: &[(&str, &str, Section)] = &[
     ("engine", "Engine", engine),
     ("stats", "Stats", stats),
     ("replication", "Replication", replication),
+    ("cpu", "CPU", cpu::cpu),
+    ("commandstats", "Commandstats", commands::calls),
+    ("errorstats", "Errorstats", commands::errors),
+    ("latencystats", "Latencystats", commands::latencies),
     ("keyspace", "Keyspace", keyspace),
 ];
+
+/// Sections that are long: they are given where they are named, or `all` or `everything` is.
+const NOT_DEFAULT: [&str; 2] = ["commandstats", "latencystats"];
 
 /// Lines of `name:value`.
 #[derive(Default)]
@@ -33,14 +45,15 @@ impl Lines {
     }
 }
 
-/// The sections that are named (in any case), or all if none is, or if `all`, `default` or `everything` is.
+/// The sections that are named (in any case), or those that are not long if none is, or if `default` is; all for `all` and `everything`.
 pub(crate) fn text(shared: &Shared, store: &Engine, names: &[&[u8]]) -> String {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()));
-    let all = names.is_empty() || has("all") || has("default") || has("everything");
+    let all = has("all") || has("everything");
+    let default = names.is_empty() || has("default");
     let numbers = store.stats();
     let mut lines = Lines::default();
     for (name, title, section) in SECTIONS {
-        if all || has(name) {
+        if all || has(name) || (default && !NOT_DEFAULT.contains(name)) {
             if !lines.0.is_empty() {
                 lines.0.push_str("\r\n");
             }
@@ -61,33 +74,66 @@ fn server(shared: &Shared, _: &StoreStats, lines: &mut Lines) {
     lines.add("process_id", std::process::id());
     lines.add("tcp_port", shared.address.port());
     lines.add("workers", shared.mailboxes.len());
+    lines.add("server_time_usec", UNIX_EPOCH.elapsed().unwrap_or_default().as_micros());
     lines.add("uptime_in_seconds", up.as_secs());
     lines.add("uptime_in_days", up.as_secs() / 86_400);
 }
 
 fn clients(shared: &Shared, _: &StoreStats, lines: &mut Lines) {
     lines.add("connected_clients", shared.connections());
-    lines.add("maxclients", shared.options.clients_max);
+    lines.add("maxclients", shared.settings.clients_max.get());
     for (i, mailbox) in shared.mailboxes.iter().enumerate() {
         let connections = mailbox.counts.connections.load(Ordering::Relaxed);
         lines.add(&format!("worker{i}_clients"), connections);
     }
 }
 
-fn memory(_: &Shared, numbers: &StoreStats, lines: &mut Lines) {
-    lines.add("used_memory", numbers.index_bytes + numbers.row_bytes + numbers.unreclaimed_bytes);
+#[expect(clippy::cast_precision_loss, reason = "bytes, for people to look at")]
+fn memory(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
+    let (used, memory) = (memory::used(shared, numbers), &numbers.memory);
+    let peak = memory::peak(shared, numbers);
+    let (limit, policy) = shared.store.memory_limit();
+    let limit = limit.unwrap_or(0);
+    for (name, bytes) in [("used_memory", used), ("used_memory_peak", peak), ("maxmemory", limit)] {
+        lines.add(name, bytes);
+        lines.add(&format!("{name}_human"), human(bytes));
+    }
+    lines.add("maxmemory_policy", policy);
     lines.add("index_bytes", numbers.index_bytes);
+    lines.add("node_bytes", memory.nodes + memory.orders);
+    lines.add("key_bytes", memory.keys);
     lines.add("row_bytes", numbers.row_bytes);
+    lines.add("mem_clients_normal", shared.buffer_bytes());
+    lines.add("mem_aof_buffer", memory.buffers);
+    lines.add("mem_not_counted_for_evict", memory.buffers);
     lines.add("unreclaimed_bytes", numbers.unreclaimed_bytes);
+    lines.add("allocator_allocated", memory.total());
+    lines.add("allocator_active", memory.held);
     lines.add("snapshots", numbers.snapshots);
     lines.add("oldest_snapshot_ms", numbers.oldest_snapshot.unwrap_or_default().as_millis());
+    lines.add("oldest_guard_ms", shared.oldest_turn().as_millis());
     if let Some(resident) = resident_bytes() {
         lines.add("used_memory_rss", resident);
+        lines.add("mem_fragmentation_ratio", format_args!("{:.2}", resident as f64 / used.max(1) as f64));
     }
 }
 
+/// A size as Redis writes it for people.
+#[expect(clippy::cast_precision_loss, reason = "bytes, for people to look at")]
+fn human(bytes: usize) -> String {
+    const UNITS: [&str; 6] = ["B", "K", "M", "G", "T", "P"];
+    if bytes < 1024 {
+        return format!("{bytes}B");
+    }
+    let (mut size, mut unit) = (bytes as f64, 0);
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        (size, unit) = (size / 1024.0, unit + 1);
+    }
+    format!("{size:.2}{}", UNITS[unit])
+}
+
 /// Memory of this process that is in RAM, where the system says so.
-fn resident_bytes() -> Option<u64> {
+pub(crate) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -106,14 +152,25 @@ fn persistence(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
     );
     lines.add("epoch", numbers.epoch);
     lines.add("durable_epoch", numbers.durable_epoch);
+    lines.add("log_bytes_behind", numbers.log_bytes_behind);
     lines.add("log_bytes_since_checkpoint", numbers.log_bytes);
+    lines.add("checkpoint_at_log_bytes", numbers.checkpoint_at_log_bytes);
     lines.add("log_segments", numbers.log_segments);
     lines.add("checkpoints", numbers.checkpoints);
     lines.add("rdb_bgsave_in_progress", u8::from(numbers.checkpoint_running));
     lines.add("rdb_last_save_time", numbers.last_checkpoint_unix_s);
-    let status = if numbers.writes_stopped.is_some() { "err" } else { "ok" };
-    lines.add("rdb_last_bgsave_status", status);
-    lines.add("writes_stopped", numbers.writes_stopped.as_deref().unwrap_or("no").replace(['\r', '\n'], " "));
+    let status = |failed| if failed { "err" } else { "ok" };
+    let failure = numbers.last_checkpoint_failure.as_deref().or(numbers.writes_stopped.as_deref());
+    lines.add("rdb_last_bgsave_status", status(failure.is_some()));
+    lines.add("aof_enabled", u8::from(shared.durability != Durability::None));
+    lines.add("aof_last_write_status", status(numbers.writes_stopped.is_some()));
+    lines.add("last_checkpoint_failure", one_line(numbers.last_checkpoint_failure.as_deref()));
+    lines.add("writes_stopped", one_line(numbers.writes_stopped.as_deref()));
+}
+
+/// A message as a value; `no` for none.
+fn one_line(message: Option<&str>) -> String {
+    message.unwrap_or("no").replace(['\r', '\n'], " ")
 }
 
 /// Which engine it is; of the disk engine, its pages.
@@ -141,12 +198,23 @@ fn engine(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
     lines.add("replayed_writes", stats.replayed);
 }
 
-fn stats(shared: &Shared, _: &StoreStats, lines: &mut Lines) {
-    lines.add("total_connections_received", shared.accepted.load(Ordering::Relaxed));
-    lines.add("rejected_connections", shared.refused.load(Ordering::Relaxed));
-    lines.add("total_commands_processed", shared.total(|counts| &counts.requests));
-    lines.add("total_net_input_bytes", shared.total(|counts| &counts.bytes_in));
-    lines.add("total_net_output_bytes", shared.total(|counts| &counts.bytes_out));
+fn stats(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
+    let counted = shared.statistics();
+    lines.add("total_connections_received", counted.accepted);
+    lines.add("rejected_connections", counted.refused);
+    lines.add("total_commands_processed", counted.requests);
+    let rates = shared.observing.pulse.rates();
+    lines.add("instantaneous_ops_per_sec", format_args!("{:.0}", rates.requests));
+    lines.add("total_net_input_bytes", counted.bytes_in);
+    lines.add("total_net_output_bytes", counted.bytes_out);
+    lines.add("instantaneous_input_kbps", format_args!("{:.2}", rates.bytes_in / 1024.0));
+    lines.add("instantaneous_output_kbps", format_args!("{:.2}", rates.bytes_out / 1024.0));
+    lines.add("total_error_replies", shared.seen().error_replies());
+    lines.add("slowlog_len", shared.observing.slowlog.len());
+    lines.add("expired_keys", numbers.expired);
+    lines.add("evicted_keys", numbers.evicted);
+    lines.add("keyspace_hits", counted.lookups.hits);
+    lines.add("keyspace_misses", counted.lookups.misses);
     lines.add("scan_cursors", shared.cursors.len());
 }
 
@@ -157,6 +225,8 @@ fn replication(_: &Shared, _: &StoreStats, lines: &mut Lines) {
 
 fn keyspace(_: &Shared, numbers: &StoreStats, lines: &mut Lines) {
     if numbers.keys > 0 {
-        lines.add("db0", format_args!("keys={},expires=0,avg_ttl=0", numbers.keys));
+        let (keys, expires) = (numbers.keys, numbers.expires);
+        let average = numbers.average_ttl.as_millis();
+        lines.add("db0", format_args!("keys={keys},expires={expires},avg_ttl={average}"));
     }
 }

@@ -1,10 +1,15 @@
 //! The server: RESP2 and RESP3 over `skein-store` or `skein-disk`, so that every Redis client is a client of `SkeinDB`.
 //!
 //! - [`server`](crate::Server): start and stop; `acceptor` gives connections to workers.
+//! - `transport`: what a connection goes over, TCP, TLS (`tls`) or a Unix socket.
 //! - `worker`: the event loop, and how requests become batches.
 //! - `resp`: bytes to requests, replies to bytes.
 //! - `commands`: what each command does; what each answers is in `docs/commands.md`.
-//! - `engine`: the seam to the engines.
+//! - `engine`: the seam to the engines. `gate`: lets one worker be alone.
+//! - `settings`: what can change while the server runs.
+//! - `acl`: who may do what. `clients`: who is connected, for the commands about that.
+//! - `observe`: what is counted, and told by INFO, SLOWLOG, LATENCY and the metrics. `metrics`: all of it for Prometheus.
+//! - `long_double`, `random`: numbers that commands reckon with.
 //!
 //! Libraries never print: what a server did is in its [`StopReport`], what went wrong meanwhile is a
 //! `tracing` event.
@@ -12,20 +17,38 @@
 #![forbid(unsafe_code)]
 
 mod acceptor;
+mod acl;
 mod client;
+mod clients;
 mod commands;
 mod config;
 mod cursors;
 mod engine;
 mod error;
 mod files;
+#[cfg(fuzzing)]
+pub mod fuzzing;
+mod gate;
 mod info;
+mod long_double;
+mod metrics;
+mod observe;
+mod pause;
+mod random;
 mod resp;
 mod server;
+mod settings;
 mod shared;
+mod tls;
+mod transport;
+mod unix_socket;
 mod worker;
 
-pub use config::ServerOptions;
+pub use config::{LogControl, OptionValue, OptionsFile, OutputLimit, ServerOptions};
 pub use engine::{DiskEngine, Engine, EngineError, Session, Writer};
 pub use error::StartError;
+pub use files::read_at_most;
+pub use resp::double::{parse_double, write_double};
 pub use server::{Server, ServerHandle, StopReport};
+pub use tls::{Tls, TlsClients, certificates, private_key};
+pub use unix_socket::UnixSocket;

@@ -3,6 +3,7 @@
 //! ```text
 //!   acceptor ──► worker 0..n   each: event loop, connections, session
 //!                   └──► keeper: writes the checkpoints that SAVE asks for
+//!   pulse: looks at the counts, for rates        metrics: tells them to Prometheus
 //! ```
 
 use std::io;
@@ -17,10 +18,16 @@ use mio::net::TcpListener;
 use mio::{Poll, Waker};
 
 use crate::acceptor::{self, Acceptor};
+use crate::acl::Acl;
+use crate::clients::Place;
 use crate::engine::{self, Engine};
-use crate::shared::{CheckpointFor, Mailbox, Shared};
+use crate::metrics::{Listening, Metrics};
+use crate::observe::pulse;
+use crate::shared::{Mailbox, Shared};
+use crate::tls::TlsPort;
+use crate::transport::Listener;
 use crate::worker::{self, Worker, WorkerReport};
-use crate::{ServerOptions, StartError, files};
+use crate::{ServerOptions, StartError, files, unix_socket};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -32,6 +39,8 @@ pub struct Server {
     acceptor: JoinHandle<io::Result<()>>,
     workers: Vec<JoinHandle<io::Result<WorkerReport>>>,
     keeper: JoinHandle<()>,
+    pulse: JoinHandle<()>,
+    metrics: Option<Metrics>,
 }
 
 /// Stops a server from any thread; made by [`Server::handle`].
@@ -70,11 +79,22 @@ impl ServerHandle {
     }
 }
 
-fn system(what: &'static str) -> impl Fn(io::Error) -> StartError {
+pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> StartError {
     move |cause| StartError::System { what, cause }
 }
 
-fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartError> {
+/// A port that is listened on, and its address.
+fn listen_on(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |cause| StartError::Listen { listen, cause };
+    let listener = TcpListener::bind(listen).map_err(failed)?;
+    // The standard library's queue of 128 overflows in a burst, and a client that is dropped tries again after
+    // a whole second. Listening once more only sets the length; the system caps it.
+    rustix::net::listen(&listener, BACKLOG).map_err(|cause| failed(cause.into()))?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+pub(crate) fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartError> {
     let poll = Poll::new().map_err(system("an event queue"))?;
     let waker = Waker::new(poll.registry(), token).map_err(system("an event queue"))?;
     Ok((poll, waker))
@@ -86,16 +106,24 @@ impl Server {
     ///
     /// # Errors
     /// An option that cannot work, an address that cannot be listened on, no threads left.
-    pub fn start(store: impl Into<Engine>, options: ServerOptions) -> Result<Self, StartError> {
+    pub fn start(store: impl Into<Engine>, mut options: ServerOptions) -> Result<Self, StartError> {
         options.check()?;
+        let acl = acl(&mut options)?;
         files::make_room(options.clients_max);
-        let listen = options.listen;
-        let failed = |cause| StartError::Listen { listen, cause };
-        let listener = TcpListener::bind(listen).map_err(failed)?;
-        // The standard library's queue of 128 overflows in a burst, and a client that is dropped tries again after
-        // a whole second. Listening once more only sets the length; the system caps it.
-        rustix::net::listen(&listener, BACKLOG).map_err(|cause| failed(cause.into()))?;
-        let address = listener.local_addr().map_err(failed)?;
+        let (listener, address) = listen_on(options.listen)?;
+        let mut listeners = vec![Listener::Tcp(listener)];
+        let mut tls_port = None;
+        if let Some(tls) = &options.tls {
+            let config = tls.config()?;
+            let (listener, address) = listen_on(tls.listen)?;
+            let port = Arc::new(TlsPort::new(address, tls.clone(), config));
+            listeners.push(Listener::Tls(listener, Arc::clone(&port)));
+            tls_port = Some(port);
+        }
+        if let Some(socket) = &options.unix_socket {
+            let failed = |cause| StartError::UnixSocket { path: socket.path.clone(), cause };
+            listeners.push(unix_socket::listen(socket, BACKLOG).map_err(failed)?);
+        }
 
         let (acceptor_poll, acceptor_waker) = poll_with_waker(acceptor::WAKE)?;
         let mut polls = Vec::new();
@@ -105,16 +133,24 @@ impl Server {
             polls.push(poll);
             mailboxes.push(Mailbox::new(waker));
         }
+        let metrics = options.metrics.map(Listening::at).transpose()?;
         let (checkpoints, asked) = channel();
-        let shared =
-            Arc::new(Shared::new(options, address, store.into(), mailboxes, acceptor_waker, checkpoints));
+        let shared = Arc::new(Shared::new(
+            options,
+            (address, tls_port),
+            acl,
+            store.into(),
+            mailboxes,
+            acceptor_waker,
+            checkpoints,
+        ));
         let listening = Arc::downgrade(&shared);
         shared.store.on_durable(move || {
             if let Some(shared) = listening.upgrade() {
                 shared.mailboxes.iter().for_each(Mailbox::epoch_advanced);
             }
         });
-        let server = Self::start_threads(&shared, acceptor_poll, listener, polls, asked);
+        let server = Self::start_threads(&shared, (acceptor_poll, listeners), polls, asked, metrics);
         match &server {
             Ok(_) => tracing::info!(%address, workers = shared.options.workers, "serving"),
             // Threads that were started before the one that failed end by this.
@@ -125,10 +161,10 @@ impl Server {
 
     fn start_threads(
         shared: &Arc<Shared>,
-        acceptor_poll: Poll,
-        listener: TcpListener,
+        (acceptor_poll, listeners): (Poll, Vec<Listener>),
         polls: Vec<Poll>,
-        asked: Receiver<CheckpointFor>,
+        asked: Receiver<Place>,
+        metrics: Option<Listening>,
     ) -> Result<Self, StartError> {
         let mut workers = Vec::new();
         for (number, poll) in polls.into_iter().enumerate() {
@@ -138,15 +174,29 @@ impl Server {
         }
         let kept = shared.clone();
         let keeper = spawn("skein-keeper".to_owned(), move || keep(&kept, &asked))?;
-        let acceptor = Acceptor::new(shared.clone(), acceptor_poll, listener).map_err(system("accepting"))?;
+        let pulse = shared.clone();
+        let pulse = spawn("skein-pulse".to_owned(), move || pulse::run(&pulse))?;
+        let acceptor =
+            Acceptor::new(shared.clone(), acceptor_poll, listeners).map_err(system("accepting"))?;
         let run = guarded(shared.clone(), "acceptor", move || acceptor.run());
         let acceptor = spawn("skein-acceptor".to_owned(), run)?;
-        Ok(Self { shared: shared.clone(), acceptor, workers, keeper })
+        let metrics = metrics.map(|listening| listening.serve(shared.clone())).transpose()?;
+        Ok(Self { shared: shared.clone(), acceptor, workers, keeper, pulse, metrics })
     }
 
     /// Where it listens; tells the port that was taken for port 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.address
+    }
+
+    /// Where it listens for TLS, if it does.
+    pub fn tls_addr(&self) -> Option<SocketAddr> {
+        self.shared.tls.as_ref().map(|port| port.address)
+    }
+
+    /// Where it answers Prometheus, if it does; tells the port that was taken for port 0.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(|metrics| metrics.address)
     }
 
     /// A handle that stops this server.
@@ -179,13 +229,26 @@ impl Server {
         if self.keeper.join().is_err() {
             failed_threads.push("keeper: panicked".to_owned());
         }
+        // Before whoever only looks on: what was acknowledged is not kept waiting.
+        let flushed = shared.store.flush();
+        // What came in too late to be adopted; its clients hear that it is closed, whoever still has a handle.
+        for mailbox in &shared.mailboxes {
+            drop(mailbox.take());
+        }
+        self.pulse.thread().unpark();
+        if self.pulse.join().is_err() {
+            failed_threads.push("pulse: panicked".to_owned());
+        }
+        if self.metrics.is_some_and(|metrics| !metrics.end()) {
+            failed_threads.push("metrics: panicked".to_owned());
+        }
         let report = StopReport {
             requests: shared.total(|counts| &counts.requests),
             connections: shared.accepted.load(Ordering::Relaxed),
             closed: total.closed,
             cut_short: total.cut_short,
             failed_threads,
-            flushed: shared.store.flush(),
+            flushed,
             ran: shared.started.elapsed(),
             took: began.elapsed(),
         };
@@ -194,7 +257,21 @@ impl Server {
     }
 }
 
-fn spawn<R: Send + 'static>(
+/// The users to begin with. The password is taken out of the options: nothing keeps it but as a hash.
+fn acl(options: &mut ServerOptions) -> Result<Acl, StartError> {
+    let password = options.password.take();
+    let acl = Acl::new(password.as_deref(), options.acl_file.clone()).map_err(|error| {
+        StartError::AclFile { path: options.acl_file.clone().unwrap_or_default(), why: error.to_string() }
+    })?;
+    if acl.users.default_user().is_open()
+        && let Some(listen) = options.open_to_others()
+    {
+        return Err(StartError::NoPassword { listen });
+    }
+    Ok(acl)
+}
+
+pub(crate) fn spawn<R: Send + 'static>(
     name: String,
     run: impl FnOnce() -> R + Send + 'static,
 ) -> Result<JoinHandle<R>, StartError> {
@@ -229,12 +306,51 @@ fn guarded<R: Send + 'static>(
 }
 
 /// Writes the checkpoints that clients wait for, one after the other.
-fn keep(shared: &Shared, asked: &Receiver<CheckpointFor>) {
+fn keep(shared: &Shared, asked: &Receiver<Place>) {
     while let Ok(who) = asked.recv() {
         let result = shared.store.checkpoint();
         if let Err(error) = &result {
             tracing::error!(%error, "a checkpoint failed");
         }
         shared.mailboxes[who.worker].send(|mail| mail.checkpoints.push((who, result)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpStream;
+
+    use skein_store::{Durability, Store, StoreOptions};
+
+    use super::*;
+    use crate::transport::Transport;
+
+    /// It lay in the mail of a worker that had ended, open for as long as anybody had a handle.
+    #[test]
+    fn a_connection_that_comes_as_the_server_stops_is_closed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = StoreOptions { durability: Durability::None, logs: 1, ..StoreOptions::default() };
+        let store = Store::open(folder.path(), options).expect("a store");
+        let listen = ([127, 0, 0, 1], 0).into();
+        let options = ServerOptions { listen, workers: 1, ..ServerOptions::default() };
+        let server = Server::start(store.clone(), options).expect("a server");
+        let handle = server.handle();
+        handle.shutdown();
+        while !server.workers[0].is_finished() {
+            std::thread::yield_now();
+        }
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let mut client =
+            TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let (accepted, _) = listener.accept().expect("a connection");
+        accepted.set_nonblocking(true).expect("no waiting");
+        let accepted = Transport::Tcp(mio::net::TcpStream::from_std(accepted));
+        server.shared.mailboxes[0].send(|mail| mail.connections.push(accepted));
+        assert!(server.wait().failed_threads.is_empty());
+        client.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        assert_eq!(client.read(&mut [0; 8]).expect("the end"), 0);
+        drop(handle);
+        store.close().expect("closed");
     }
 }

@@ -3,28 +3,53 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, MutexGuard};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use mio::Waker;
-use mio::net::TcpStream;
 use skein_sync::locks::lock;
 
+use crate::acl::Acl;
+use crate::client::Lookups;
+use crate::clients::{Clients, Place};
 use crate::cursors::Cursors;
 use crate::engine::{Durability, Engine, Ticket};
-use crate::{ServerOptions, engine};
+use crate::gate::Gate;
+use crate::observe::{Observed, Observing, Seen};
+use crate::pause::Pause;
+use crate::settings::Settings;
+use crate::tls::TlsPort;
+use crate::transport::Transport;
+use crate::{ServerOptions, TlsClients, engine};
 
 /// The server, as all its threads see it.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// As the server was started; what can change is in `settings`.
     pub options: ServerOptions,
+    pub settings: Settings,
     pub address: SocketAddr,
+    /// Where it listens for TLS, if it does.
+    pub tls: Option<Arc<TlsPort>>,
+    /// Held by who changes the configuration: parameters that hang together are looked at and changed as one.
+    pub configuring: Mutex<()>,
+    /// Held by who writes the configuration to the file, which takes as long as the disk does; taken before `configuring`.
+    pub rewriting: Mutex<()>,
     pub store: Engine,
     pub durability: Durability,
     pub cursors: Cursors,
+    pub gate: Gate,
+    /// What CLIENT PAUSE holds back.
+    pub pause: Pause,
+    pub clients: Clients,
+    pub acl: Acl,
     pub started: Instant,
+    /// When that was.
+    pub started_unix_s: u64,
     /// One per worker.
     pub mailboxes: Vec<Mailbox>,
+    /// How it is observed, and what came of it.
+    pub observing: Observing,
     /// Wakes the acceptor.
     pub acceptor: Waker,
     stop: AtomicBool,
@@ -32,16 +57,21 @@ pub(crate) struct Shared {
     /// Connections that were ever accepted, and those refused because there were too many.
     pub accepted: AtomicU64,
     pub refused: AtomicU64,
+    /// What the statistics were when they were last reset.
+    counted_before: Mutex<(Statistics, Seen)>,
     /// To the thread that writes checkpoints; `None` once the server has stopped.
-    checkpoints: Mutex<Option<Sender<CheckpointFor>>>,
+    checkpoints: Mutex<Option<Sender<Place>>>,
 }
 
-/// Who asked for a checkpoint and waits for it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CheckpointFor {
-    pub worker: usize,
-    pub slot: usize,
-    pub client: u64,
+/// What INFO stats counts.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Statistics {
+    pub accepted: u64,
+    pub refused: u64,
+    pub requests: u64,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    pub lookups: Lookups,
 }
 
 /// What reaches a worker from other threads.
@@ -50,14 +80,18 @@ pub(crate) struct Mailbox {
     pub waker: Waker,
     mail: Mutex<Mail>,
     pub counts: Counts,
+    /// By kind of command.
+    pub observed: Observed,
     /// Replies of this worker wait for an epoch to become durable.
     waits_for_epoch: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    pub connections: Vec<TcpStream>,
-    pub checkpoints: Vec<(CheckpointFor, Result<(), engine::Error>)>,
+    pub connections: Vec<Transport>,
+    /// Clients to disconnect.
+    pub kills: Vec<Place>,
+    pub checkpoints: Vec<(Place, Result<(), engine::Error>)>,
 }
 
 /// A worker in numbers. Only the worker writes them (but for `connections`), so plain stores suffice; on lines
@@ -68,11 +102,53 @@ pub(crate) struct Counts {
     /// Connections now, those in the mail included.
     pub connections: AtomicUsize,
     pub requests: AtomicU64,
+    /// When the turn began that goes on, in nanoseconds since the server's start; 0 between turns.
+    pub turn_began: AtomicU64,
     pub bytes_in: AtomicU64,
     pub bytes_out: AtomicU64,
+    /// Keys that reads found, and those that they did not.
+    pub hits: AtomicU64,
+    pub misses: AtomicU64,
+    /// Bytes of the connections and of their buffers.
+    pub buffers: AtomicU64,
 }
 
 impl Counts {
+    /// Counts that a connection holds so many bytes, which held `counted`.
+    #[inline]
+    pub(crate) fn holds(&self, counted: &mut usize, bytes: usize) {
+        if *counted != bytes {
+            let change = (bytes as u64).wrapping_sub(*counted as u64);
+            // Relaxed: as in `add`.
+            self.buffers.store(self.buffers.load(Ordering::Relaxed).wrapping_add(change), Ordering::Relaxed);
+            *counted = bytes;
+        }
+    }
+
+    /// Counts keys that were looked up.
+    #[inline]
+    pub(crate) fn looked_up(&self, lookups: Lookups) {
+        if lookups.hits > 0 {
+            Self::add(&self.hits, lookups.hits);
+        }
+        if lookups.misses > 0 {
+            Self::add(&self.misses, lookups.misses);
+        }
+    }
+
+    /// A turn begins, so long after the server's start.
+    #[inline]
+    pub(crate) fn set_turn(&self, since_start: Duration) {
+        // Relaxed: a statistic, ordered with nothing.
+        let nanos = since_start.as_secs() * 1_000_000_000 + u64::from(since_start.subsec_nanos());
+        self.turn_began.store(nanos.max(1), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn end_turn(&self) {
+        self.turn_began.store(0, Ordering::Relaxed);
+    }
+
     /// Adds to a number that only this thread writes.
     #[inline]
     pub(crate) fn add(counter: &AtomicU64, by: u64) {
@@ -87,6 +163,7 @@ impl Mailbox {
             waker,
             mail: Mutex::default(),
             counts: Counts::default(),
+            observed: Observed::default(),
             waits_for_epoch: AtomicBool::new(false),
         }
     }
@@ -134,26 +211,38 @@ impl Mailbox {
 impl Shared {
     pub(crate) fn new(
         options: ServerOptions,
-        address: SocketAddr,
+        (address, tls): (SocketAddr, Option<Arc<TlsPort>>),
+        acl: Acl,
         store: Engine,
         mailboxes: Vec<Mailbox>,
         acceptor: Waker,
-        checkpoints: Sender<CheckpointFor>,
+        checkpoints: Sender<Place>,
     ) -> Self {
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
         Self {
             cursors: Cursors::new(options.scan_cursors_max, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12),
             durability: store.durability(),
+            gate: Gate::new(mailboxes.len()),
+            pause: Pause::default(),
+            clients: Clients::default(),
+            acl,
+            settings: Settings::new(&options),
             options,
             address,
+            tls,
+            configuring: Mutex::default(),
+            rewriting: Mutex::default(),
             store,
             started: Instant::now(),
+            started_unix_s: seed / 1000,
             mailboxes,
+            observing: Observing::default(),
             acceptor,
             stop: AtomicBool::new(false),
             next_client: AtomicU64::new(1),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            counted_before: Mutex::default(),
             checkpoints: Mutex::new(Some(checkpoints)),
         }
     }
@@ -162,12 +251,16 @@ impl Shared {
     pub(crate) fn stop(&self) {
         // Release: pairs with the Acquire in `stopping`; the wakes below carry the news, this only orders it.
         self.stop.store(true, Ordering::Release);
+        self.pause.end();
         if let Err(cause) = self.acceptor.wake() {
             tracing::error!(%cause, "cannot wake the acceptor");
         }
-        for mailbox in &self.mailboxes {
-            mailbox.wake();
-        }
+        self.wake_workers();
+    }
+
+    /// Has all workers look at what has changed.
+    pub(crate) fn wake_workers(&self) {
+        self.mailboxes.iter().for_each(Mailbox::wake);
     }
 
     pub(crate) fn stopping(&self) -> bool {
@@ -185,9 +278,88 @@ impl Shared {
         (self.durability == Durability::Sync && ticket.epoch > 0).then_some(ticket.epoch)
     }
 
+    /// Has a client disconnected.
+    pub(crate) fn disconnect(&self, who: Place) {
+        self.mailboxes[who.worker].send(|mail| mail.kills.push(who));
+    }
+
+    /// Whether a client may be of the default user without a password, if that needs none: one of this machine, or with a certificate. At
+    /// an address that others reach the server starts with a password alone; this holds when it is taken away later.
+    pub(crate) fn trusts(&self, stream: &Transport) -> bool {
+        let certified = matches!(stream, Transport::Tls(_))
+            && self.options.tls.as_ref().is_some_and(|tls| tls.clients == TlsClients::Required);
+        self.options.open_to_others().is_none() || certified || stream.is_from_here()
+    }
+
     /// Connections now.
     pub(crate) fn connections(&self) -> usize {
         self.mailboxes.iter().map(|mailbox| mailbox.counts.connections.load(Ordering::Relaxed)).sum()
+    }
+
+    /// What was counted since the last reset.
+    pub(crate) fn statistics(&self) -> Statistics {
+        // Counted under the lock, so that no reset comes between the two.
+        let (before, _) = &*lock(&self.counted_before);
+        let now = self.counted();
+        Statistics {
+            accepted: now.accepted - before.accepted,
+            refused: now.refused - before.refused,
+            requests: now.requests - before.requests,
+            bytes_in: now.bytes_in - before.bytes_in,
+            bytes_out: now.bytes_out - before.bytes_out,
+            lookups: Lookups {
+                hits: now.lookups.hits - before.lookups.hits,
+                misses: now.lookups.misses - before.lookups.misses,
+            },
+        }
+    }
+
+    pub(crate) fn reset_statistics(&self) {
+        let mut before = lock(&self.counted_before);
+        *before = (self.counted(), self.observed());
+    }
+
+    /// What was counted of the commands since the last reset.
+    pub(crate) fn seen(&self) -> Seen {
+        let (_, before) = &*lock(&self.counted_before);
+        let mut seen = self.observed();
+        seen.subtract(before);
+        seen
+    }
+
+    /// What was counted of the commands since the start.
+    pub(crate) fn observed(&self) -> Seen {
+        Seen::of(self.mailboxes.iter().map(|mailbox| &mailbox.observed))
+    }
+
+    /// How long the longest of the turns has been going on that are going on now. Memory that was replaced or removed since it
+    /// began is not freed before its end.
+    pub(crate) fn oldest_turn(&self) -> Duration {
+        let began = self.mailboxes.iter().map(|mailbox| mailbox.counts.turn_began.load(Ordering::Relaxed));
+        let first = began.filter(|began| *began > 0).min();
+        first.map_or(Duration::ZERO, |began| {
+            self.started.elapsed().saturating_sub(Duration::from_nanos(began))
+        })
+    }
+
+    /// What was counted since the start.
+    pub(crate) fn counted(&self) -> Statistics {
+        Statistics {
+            accepted: self.accepted.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+            requests: self.total(|counts| &counts.requests),
+            bytes_in: self.total(|counts| &counts.bytes_in),
+            bytes_out: self.total(|counts| &counts.bytes_out),
+            lookups: Lookups {
+                hits: self.total(|counts| &counts.hits),
+                misses: self.total(|counts| &counts.misses),
+            },
+        }
+    }
+
+    /// Bytes of all connections and of their buffers.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        usize::try_from(self.total(|counts| &counts.buffers)).unwrap_or(usize::MAX)
     }
 
     /// A sum over the workers.
@@ -196,7 +368,7 @@ impl Shared {
     }
 
     /// Has a checkpoint written; false if the server has stopped.
-    pub(crate) fn ask_checkpoint(&self, who: CheckpointFor) -> bool {
+    pub(crate) fn ask_checkpoint(&self, who: Place) -> bool {
         let sender = lock(&self.checkpoints);
         sender.as_ref().is_some_and(|sender| sender.send(who).is_ok())
     }

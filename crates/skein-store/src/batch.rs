@@ -10,7 +10,8 @@ pub struct Batch {
 /// One write of a batch.
 #[derive(Debug, Clone)]
 pub(crate) enum Write {
-    Put(Vec<u8>),
+    /// A value, and when it expires.
+    Put(Vec<u8>, Option<u64>),
     PutColumns(Vec<(Vec<u8>, Vec<u8>)>),
     Remove,
 }
@@ -23,7 +24,18 @@ impl Batch {
 
     /// Sets a key to a value.
     pub fn put(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> &mut Self {
-        self.writes.push((key.into(), Write::Put(value.into())));
+        self.writes.push((key.into(), Write::Put(value.into(), None)));
+        self
+    }
+
+    /// Sets a key to a value that expires at a time, in milliseconds since 1970.
+    pub fn put_until(
+        &mut self,
+        key: impl Into<Vec<u8>>,
+        value: impl Into<Vec<u8>>,
+        expires: u64,
+    ) -> &mut Self {
+        self.writes.push((key.into(), Write::Put(value.into(), Some(expires))));
         self
     }
 

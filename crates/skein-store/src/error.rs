@@ -86,6 +86,30 @@ pub enum Error {
         /// What the operation works on.
         needed: &'static str,
     },
+    /// The member of a sorted set is longer than one can be.
+    #[error("member of {len} bytes is longer than the limit of {limit} bytes; shorten it or hash its tail")]
+    MemberTooLong {
+        /// The member's length in bytes.
+        len: usize,
+        /// The longest member, in bytes.
+        limit: usize,
+    },
+    /// The name of a column is too long for columns that are too many for a row; see [`MEMBER_BYTES_MAX`](crate::MEMBER_BYTES_MAX).
+    #[error(
+        "a column's name of {len} bytes is longer than the limit of {limit} bytes where a key has more than 64 columns; shorten it or hash its tail"
+    )]
+    ColumnNameTooLong {
+        /// The name's length in bytes.
+        len: usize,
+        /// The longest name, in bytes.
+        limit: usize,
+    },
+    /// A row that stands for a sorted set, or for many columns, was put to another key, and they were removed meanwhile.
+    #[error("what the key held was removed meanwhile; look the key up again")]
+    SetIsGone,
+    /// A score that is not a number.
+    #[error("a score has to be a number; infinities are")]
+    NotANumber,
     /// An increment of something that is not a decimal 64-bit integer.
     #[error("the value is not a decimal integer between -2^63 and 2^63 - 1")]
     NotAnInteger,
@@ -101,6 +125,14 @@ pub enum Error {
     #[error("writes are stopped: {cause}; reads go on; mend the disk and open the store again")]
     WritesStopped {
         /// The first failure.
+        cause: String,
+    },
+    /// Writes wait for room on the disk, and go on by themselves when there is some; reads go on.
+    #[error(
+        "writes are stopped: {cause}; reads go on; make room on the disk, and writes go on by themselves"
+    )]
+    NoRoomOnDisk {
+        /// What failed last.
         cause: String,
     },
     /// The store was closed.
@@ -234,6 +266,7 @@ impl From<LogError> for Error {
             LogError::UnknownFormat { path, found, known } => Self::UnknownFormat { path, found, known },
             LogError::Damaged { path, offset, what } => Self::Damaged { path, offset, what },
             LogError::Poisoned { cause } => Self::WritesStopped { cause },
+            LogError::NoRoom { cause } => Self::NoRoomOnDisk { cause },
             LogError::Closed => Self::Closed,
             LogError::BadOption { name, why } => Self::BadOption { name, why },
             other => Self::WritesStopped { cause: other.to_string() },

@@ -88,10 +88,14 @@ impl Folder {
         self.change(|identity| identity.checkpoint = begin)
     }
 
-    /// Strikes off the folders that are given up. REQUIRES: what the logs held is dropped.
-    pub(crate) fn strike_given_up(&self) -> Result<()> {
+    /// Strikes off the folders that are given up, and notes that what is written from now on is of today's version. REQUIRES: the logs could be read, and what
+    /// those held that are given up is dropped.
+    pub(crate) fn take_over(&self) -> Result<()> {
         let kept = |folder: &LogFolder| !self.given_up.contains(folder);
-        self.change(|identity| identity.log_folders.retain(kept))
+        self.change(|identity| {
+            identity.log_folders.retain(kept);
+            identity.renew();
+        })
     }
 
     /// Changes the identity, on disk first.

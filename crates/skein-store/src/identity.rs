@@ -11,7 +11,8 @@ use crate::record::Reader;
 use crate::{Error, Result};
 
 const NAME: &str = "identity";
-const KIND: Kind = Kind { magic: *b"SKEINDB\n", version: 2 };
+/// It is read before anything else, so its version is that of all that the folder may hold.
+const KIND: Kind = Kind { magic: *b"SKEINDB\n", version: 3, oldest: 2 };
 
 /// New segments go to the folder.
 const ACTIVE: u32 = 1;
@@ -46,6 +47,8 @@ pub(crate) struct LogFolder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) id: StoreId,
+    /// The version that the file was written in.
+    version: u32,
     /// The begin epoch of the newest checkpoint that is known to count, 0 if there is none.
     pub(crate) checkpoint: u64,
     pub(crate) log_folders: Vec<LogFolder>,
@@ -54,14 +57,15 @@ pub(crate) struct Identity {
 impl Identity {
     /// Of a store that has nothing yet.
     pub(crate) fn fresh(id: StoreId) -> Self {
-        Self { id, checkpoint: 0, log_folders: Vec::new() }
+        Self { id, version: KIND.version, checkpoint: 0, log_folders: Vec::new() }
     }
 
     /// Reads the file in the data folder `folder`, an absolute path; `None` if there is none.
     pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
-        let Some(body) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
-        let parsed = Self::parse(&body, folder);
+        let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
+        let parsed =
+            Self::parse(&file.body, folder).map(|identity| Self { version: file.version, ..identity });
         parsed.map(Some).ok_or_else(|| Error::damaged(&path, 16, "its fields do not fit its length"))
     }
 
@@ -77,6 +81,11 @@ impl Identity {
             identity.log_folders.push(LogFolder { id, active, path });
         }
         Some(identity)
+    }
+
+    /// Notes that the folder will hold what older programs do not know; the file is written in the newest version in any case.
+    pub(crate) fn renew(&mut self) {
+        self.version = KIND.version;
     }
 
     /// Writes the file.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use skein_index::{
     Change, Collector, Computed, CuckooTrie, Cursor, Direction, Guard, LocalGuard, Masstree, MemoryUsage,
-    MlpIndex, OrderedIndex, Refused, SkipList, Wormhole, skip_list, walk,
+    MlpIndex, OrderedIndex, Refused, SkipList, Wormhole, masstree, skip_list, walk,
 };
 
 use crate::options::{IndexKind, Limits};
@@ -15,6 +15,16 @@ use crate::row::{Row, RowRef};
 
 /// Bounds of a range of keys.
 pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// Where a key belongs in an index that can begin a write there.
+pub(crate) type Place = masstree::Place<{ masstree::WIDTH }>;
+
+/// Rows and nodes that a thread takes out before they are retired together. Each time all threads of the process are interrupted (2 us of the
+/// thread that does it), so more than the collector's usual 32.
+const RETIRED_TOGETHER: usize = 128;
+
+/// Bytes of a row for which it counts as one more of them. So what a thread keeps until it retires it, however long that may be, is 256 KiB and a row.
+const BYTES_EACH: usize = 2 << 10;
 
 /// The index that a store was opened with.
 #[expect(clippy::large_enum_variant, reason = "a store has one, and every operation goes through it")]
@@ -45,14 +55,15 @@ macro_rules! each {
 
 impl Index {
     pub(crate) fn new(kind: IndexKind, limits: &Limits) -> Self {
+        let collector = Arc::new(Collector::new().batch_size(RETIRED_TOGETHER));
         match kind {
-            IndexKind::Masstree => Self::Masstree(Masstree::new()),
-            IndexKind::Wormhole => Self::Wormhole(Wormhole::new()),
-            IndexKind::CuckooTrie => Self::CuckooTrie(CuckooTrie::new()),
-            IndexKind::Mlp => Self::Mlp(MlpIndex::new()),
+            IndexKind::Masstree => Self::Masstree(Masstree::with_collector(collector)),
+            IndexKind::Wormhole => Self::Wormhole(Wormhole::with_collector(collector)),
+            IndexKind::CuckooTrie => Self::CuckooTrie(CuckooTrie::with_collector(collector)),
+            IndexKind::Mlp => Self::Mlp(MlpIndex::with_collector(collector)),
             IndexKind::SkipList => {
                 // One more for the checkpoint that is being written.
-                let list = SkipList::new().with_snapshot_limit(limits.snapshots + 1);
+                let list = SkipList::with_collector(collector).with_snapshot_limit(limits.snapshots + 1);
                 Self::SkipList(Arc::new(list))
             }
         }
@@ -88,6 +99,57 @@ impl Index {
         each!(self, index => index.compute(key, change, guard))
     }
 
+    /// As [`get_many`](Self::get_many), for keys that are about to be written: `found` is also told the key's place, if the index has such a thing.
+    #[inline]
+    pub(crate) fn locate_many<'g>(
+        &'g self,
+        keys: &[&[u8]],
+        guard: &'g impl Guard,
+        mut found: impl FnMut(usize, Option<RowRef<'g>>, Option<Place>),
+    ) {
+        match self {
+            Self::Masstree(index) => index.locate_many(keys, guard, found),
+            other => other.get_many(keys, guard, |at, row| found(at, row, None)),
+        }
+    }
+
+    /// As [`get`](Self::get), beginning at the key's place if it is known.
+    ///
+    /// # Safety
+    /// As for [`compute_at`](Self::compute_at).
+    #[inline]
+    pub(crate) unsafe fn get_at<'g>(
+        &'g self,
+        key: &[u8],
+        place: Option<Place>,
+        guard: &'g impl Guard,
+    ) -> Option<RowRef<'g>> {
+        match (self, place) {
+            // SAFETY: the caller's.
+            (Self::Masstree(index), Some(place)) => unsafe { index.get_at(key, place, guard) },
+            _ => self.get(key, guard),
+        }
+    }
+
+    /// As [`compute`](Self::compute), beginning at the key's place if it is known.
+    ///
+    /// # Safety
+    /// The place is what [`locate_many`](Self::locate_many) told of an equal key, under a guard that has been held, and not refreshed, since.
+    #[inline]
+    pub(crate) unsafe fn compute_at<'g>(
+        &'g self,
+        key: &[u8],
+        place: Option<Place>,
+        change: impl FnMut(Option<RowRef<'_>>) -> Change<Row>,
+        guard: &'g impl Guard,
+    ) -> Result<Computed<'g, Row>, Refused> {
+        match (self, place) {
+            // SAFETY: the caller's.
+            (Self::Masstree(index), Some(place)) => unsafe { index.compute_at(key, place, change, guard) },
+            _ => self.compute(key, change, guard),
+        }
+    }
+
     pub(crate) fn insert<'g>(
         &'g self,
         key: &[u8],
@@ -110,6 +172,11 @@ impl Index {
         each!(self, index => OrderedIndex::<Row>::memory(index))
     }
 
+    /// As [`OrderedIndex::taken`].
+    pub(crate) fn taken(&self) -> usize {
+        each!(self, index => OrderedIndex::<Row>::taken(index))
+    }
+
     /// Shows `each` the rows within `bounds`, in order, until it breaks; takes a fresh guard every
     /// [`KEYS_PER_GUARD`] keys.
     pub(crate) fn scan(
@@ -124,6 +191,32 @@ impl Index {
             direction,
             |guard, near, far| each!(self, index => scan_chunk(index.cursor(guard), near, far, direction, &mut each)),
         );
+    }
+}
+
+/// An index has given up a row of so many bytes: it counts by its size. The guard is of the index's collector.
+#[inline]
+pub(crate) fn weigh_retired(bytes: usize, guard: &impl Guard) {
+    if bytes >= BYTES_EACH {
+        retire_nothing(bytes / BYTES_EACH, guard);
+    }
+}
+
+/// Has what this thread has taken out retired now: it is free as soon as no guard is left that may see it.
+pub(crate) fn retire_all(collector: &Collector) {
+    let guard = collector.enter();
+    // A batch has to have one for each guard there is.
+    retire_nothing(RETIRED_TOGETHER, &guard);
+    guard.flush();
+}
+
+/// Adds to what is retired together: so many, but not more than a batch has.
+#[cold]
+fn retire_nothing(count: usize, guard: &impl Guard) {
+    unsafe fn reclaim(_: *mut (), _: &Collector) {}
+    for _ in 0..count.min(RETIRED_TOGETHER) {
+        // SAFETY: any pointer will do, since it is never followed.
+        unsafe { guard.defer_retire(std::ptr::null_mut(), reclaim) };
     }
 }
 

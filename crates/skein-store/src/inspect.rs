@@ -131,10 +131,13 @@ fn logs(storage: &dyn Storage, newest: Option<&Manifest>, found: &mut Inspection
 
 fn check_payload(rows: &Rows, payload: &[u8]) -> std::result::Result<(), String> {
     let record = Record::parse(payload).ok_or("the record is whole but not one that this program writes")?;
+    if record.member && !record::is_member_key(record.key) {
+        return Err(record::NO_MEMBER.into());
+    }
     match record.effect {
-        Effect::Columns(tables) => record::row_of_tables(rows, tables)
+        Effect::Columns(tables) => record::row_of_tables(rows, tables, record.expires)
             .map(drop)
             .ok_or_else(|| "its columns are not well-formed".into()),
-        Effect::Value(_) | Effect::Remove | Effect::Merge(_) => Ok(()),
+        Effect::Value(_) | Effect::Collection(..) | Effect::Remove | Effect::Delta(_) => Ok(()),
     }
 }

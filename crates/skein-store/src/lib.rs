@@ -12,12 +12,15 @@
 
 mod batch;
 mod checkpoint;
+mod collection;
 mod error;
+mod expiry;
 mod folder;
 mod identity;
 mod index;
 mod inspect;
 mod log_folders;
+mod memory;
 mod options;
 mod record;
 mod records;
@@ -30,14 +33,17 @@ mod stripes;
 
 pub use batch::Batch;
 pub use checkpoint::CheckpointReport;
+pub use collection::{ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, OrderView, SetReader, SortedSet};
 pub use error::{Error, Result};
+pub use expiry::Clock;
 pub use identity::is_data_folder;
 pub use inspect::{CheckpointFound, Inspection, inspect};
+pub use memory::{Eviction, MemoryUse};
 pub use options::{
     Durability, IndexKind, KEY_BYTES_MAX, Limits, SNAPSHOTS_MAX, StoreOptions, VALUE_BYTES_MAX,
 };
 pub use row::{Columns, Row, RowBuffer, RowRef, Rows, encode_value};
-pub use session::{Change, Recorder, RowWriter, Session, Updated, Writer};
+pub use session::{Change, ROW_COLUMNS_MAX, Recorder, RowWriter, Scope, Session, SetWriter, Updated, Writer};
 pub use skein_index::{Direction, successor};
 pub use skein_log::Ticket;
 pub use snapshot::{Release, Snapshot};

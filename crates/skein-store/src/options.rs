@@ -10,7 +10,8 @@ use skein_log::LogOptions;
 use skein_log::storage::{OsStorage, Storage};
 use skein_sync::threads;
 
-use crate::{Error, Result};
+use crate::expiry::cycle;
+use crate::{Clock, Error, Eviction, Result};
 
 pub use skein_log::Durability;
 
@@ -115,8 +116,10 @@ pub struct Limits {
     /// The longest value in bytes, all columns of a row and their names together; at most (and by default)
     /// [`VALUE_BYTES_MAX`].
     pub value_bytes: usize,
-    /// Live memory (index, rows) past which writes that add are refused; `None`, the default, for no budget.
+    /// Live memory (index, rows, buffers of the logs) past which keys are evicted, or writes that add are refused; `None`, the default, for no budget.
     pub memory_bytes: Option<usize>,
+    /// Which keys go then; none by default.
+    pub eviction: Eviction,
     /// Snapshots at a time, 1 to [`SNAPSHOTS_MAX`]; 64 by default. Each keeps what is replaced or removed while it lives.
     pub snapshots: usize,
 }
@@ -127,6 +130,7 @@ impl Default for Limits {
             key_bytes: KEY_BYTES_MAX,
             value_bytes: VALUE_BYTES_MAX,
             memory_bytes: None,
+            eviction: Eviction::None,
             snapshots: skip_list::SNAPSHOTS,
         }
     }
@@ -169,6 +173,11 @@ pub struct StoreOptions {
     pub storage: Arc<dyn Storage>,
     /// Bounds on what the store takes in.
     pub limits: Limits,
+    /// Where the time comes from, by which keys expire.
+    pub clock: Clock,
+    /// How often a thread looks for keys that have expired, and removes them; 100 ms by default. It works for a quarter of this time at
+    /// most, or half of it when that is not enough. `None` for never: they are hidden all the same, and take memory until they are written to or removed.
+    pub expiry_interval: Option<Duration>,
 }
 
 impl Default for StoreOptions {
@@ -187,6 +196,8 @@ impl Default for StoreOptions {
             checkpoint_threads: cores.div_ceil(2),
             storage: Arc::new(OsStorage),
             limits: Limits::default(),
+            clock: Clock::system(),
+            expiry_interval: Some(cycle::INTERVAL),
         }
     }
 }
@@ -222,6 +233,9 @@ impl StoreOptions {
         }
         if self.checkpoint_interval.is_some_and(|interval| interval.is_zero()) {
             return bad("checkpoint_interval", "0; name a time, or None for never".into());
+        }
+        if self.expiry_interval.is_some_and(|interval| interval.is_zero()) {
+            return bad("expiry_interval", "0; name a time, or None for never".into());
         }
         // Where the logs will lie makes no difference to the rest.
         Ok(self.log_options(vec![PathBuf::new()]).check()?)

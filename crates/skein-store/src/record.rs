@@ -1,8 +1,10 @@
 //! The payload of a log record: one write to one key. `docs/format.md`, "Log payloads", draws the bytes.
 //!
 //! A record says what the key holds afterwards, so it may be replayed in any order by versions; only `Merge`,
-//! used for rows whose columns lie in blocks, says what changed, and stands on the version just before its own.
+//! used for rows whose columns lie in blocks, and `Expiry`, for large rows of which nothing else changed, say what changed, and stand on the version
+//! just before their own.
 
+use crate::collection;
 use crate::row::table::{self, Column, Table};
 use crate::row::{Row, RowRef, Rows, TABLE_BYTES_MAX};
 
@@ -10,9 +12,26 @@ const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
 const REMOVE: u8 = 3;
 const MERGE: u8 = 4;
+const EXPIRY: u8 = 5;
+const SORTED_SET: u8 = 6;
+const HASH: u8 = 7;
+
+/// In the byte of the kind: the key is one of the members' index, a collection's id and a member. So it is in log records and in the rows of checkpoints.
+pub(crate) const MEMBER: u8 = 0x40;
+
+/// In the byte of the kind: 8 bytes follow the key that say when it expires. So it is in log records, in the rows of checkpoints and of the disk engine.
+pub(crate) const EXPIRES: u8 = 0x80;
 
 /// Kind, key length, version.
 const HEAD: usize = 1 + 2 + 8;
+
+/// Why a record with [`MEMBER`] is refused whose key has no room for an id.
+pub(crate) const NO_MEMBER: &str = "the record's key is not one of a member";
+
+/// Whether a key may be one of the members' index: a collection's id, and a member.
+pub(crate) fn is_member_key(key: &[u8]) -> bool {
+    key.len() >= size_of::<u64>()
+}
 
 /// What a write did to its key.
 #[derive(Clone, Copy, Debug)]
@@ -23,29 +42,57 @@ pub(crate) enum Effect<'a> {
     Columns(&'a [u8]),
     /// The key is gone.
     Remove,
-    /// Some columns were set and some removed.
-    Merge(Merge<'a>),
+    /// The key holds the collection with this id.
+    Collection(collection::Kind, u64),
+    /// The version just before was changed.
+    Delta(Delta<'a>),
 }
 
-/// The changes of a merge as they lie in a record.
+/// A change of the version just before, as it lies in a record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Merge<'a> {
-    bytes: &'a [u8],
+pub(crate) enum Delta<'a> {
+    /// Some columns were set and some removed.
+    Merge(&'a [u8]),
+    /// The key expires at this time, or never.
+    Expiry(Option<u64>),
 }
 
 /// A write to one key, as read back from a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
+    /// Whether the key is one of the members' index.
+    pub(crate) member: bool,
     pub(crate) key: &'a [u8],
     pub(crate) version: u64,
+    /// When a key that holds a value or columns expires.
+    pub(crate) expires: Option<u64>,
     pub(crate) effect: Effect<'a>,
 }
 
-fn head(out: &mut Vec<u8>, kind: u8, key: &[u8], version: u64) {
-    out.push(kind);
+fn head(out: &mut Vec<u8>, kind: u8, key: &[u8], version: u64, expires: Option<u64>) {
+    out.push(flagged(kind, expires));
     out.extend_from_slice(&(key.len() as u16).to_le_bytes());
     out.extend_from_slice(&version.to_le_bytes());
     out.extend_from_slice(key);
+    put_expiry(out, expires);
+}
+
+/// The byte of a kind, with or without a time of expiry.
+pub(crate) fn flagged(kind: u8, expires: Option<u64>) -> u8 {
+    if expires.is_some() { kind | EXPIRES } else { kind }
+}
+
+/// Appends a kind, and the time of expiry if there is one.
+pub(crate) fn put_kind(out: &mut Vec<u8>, kind: u8, expires: Option<u64>) {
+    out.push(flagged(kind, expires));
+    put_expiry(out, expires);
+}
+
+/// Appends a time of expiry, if there is one.
+pub(crate) fn put_expiry(out: &mut Vec<u8>, expires: Option<u64>) {
+    if let Some(expires) = expires {
+        out.extend_from_slice(&expires.to_le_bytes());
+    }
 }
 
 /// Where the version lies.
@@ -60,10 +107,16 @@ pub(crate) fn set_version(record: &mut [u8], version: u64) {
 /// Appends the record of `key` holding `row`, whole.
 pub(crate) fn write_row(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
     if let Some(value) = row.value() {
-        head(out, VALUE, key, row.version());
-        out.extend_from_slice(value);
+        write_value(out, key, row.version(), value, row.expires_at());
+    } else if let Some(collection) = row.collection() {
+        let kind = match collection.kind() {
+            collection::Kind::SortedSet => SORTED_SET,
+            collection::Kind::Hash => HASH,
+        };
+        head(out, kind, key, row.version(), row.expires_at());
+        out.extend_from_slice(&collection.id().to_le_bytes());
     } else {
-        head(out, COLUMNS, key, row.version());
+        head(out, COLUMNS, key, row.version(), row.expires_at());
         write_tables(out, row);
     }
 }
@@ -77,19 +130,30 @@ pub(crate) fn write_tables(out: &mut Vec<u8>, row: RowRef<'_>) {
 
 /// Appends the record of a value set.
 #[inline]
-pub(crate) fn write_value(out: &mut Vec<u8>, key: &[u8], version: u64, value: &[u8]) {
-    head(out, VALUE, key, version);
+pub(crate) fn write_value(out: &mut Vec<u8>, key: &[u8], version: u64, value: &[u8], expires: Option<u64>) {
+    head(out, VALUE, key, version, expires);
     out.extend_from_slice(value);
 }
 
 /// Appends the record of a removal.
 pub(crate) fn write_remove(out: &mut Vec<u8>, key: &[u8], version: u64) {
-    head(out, REMOVE, key, version);
+    head(out, REMOVE, key, version, None);
+}
+
+/// Appends the record of a member with its score, or of a column with its value.
+pub(crate) fn write_member(out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
+    head(out, VALUE | MEMBER, key, 0, None);
+    out.extend_from_slice(value);
+}
+
+/// Appends the record of a member that is removed.
+pub(crate) fn write_remove_member(out: &mut Vec<u8>, key: &[u8]) {
+    head(out, REMOVE | MEMBER, key, 0, None);
 }
 
 /// Appends the record of columns set and removed.
 pub(crate) fn write_merge(out: &mut Vec<u8>, key: &[u8], version: u64, set: &[Column<'_>], remove: &[&[u8]]) {
-    head(out, MERGE, key, version);
+    head(out, MERGE, key, version, None);
     out.extend_from_slice(&(set.len() as u32).to_le_bytes());
     for (name, value) in set {
         out.extend_from_slice(&(name.len() as u32).to_le_bytes());
@@ -103,11 +167,20 @@ pub(crate) fn write_merge(out: &mut Vec<u8>, key: &[u8], version: u64, set: &[Co
     }
 }
 
+/// Appends the record of `row`, which differs from the one before in its time of expiry alone: that if the row is large, else all of it.
+pub(crate) fn write_expiry(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
+    if row.is_large() || row.content_len() > TABLE_BYTES_MAX {
+        head(out, EXPIRY, key, row.version(), row.expires_at());
+    } else {
+        write_row(out, key, row);
+    }
+}
+
 /// More bytes than any record of a put of these columns takes. The longest is that of the whole row, each column in a
 /// table of its own; what the row had before fits one small table then (else the record is a merge).
 pub(crate) fn columns_len_max(key: &[u8], columns: &[Column<'_>]) -> usize {
     let tables = columns.len() * table::size_of(1, 0) + table::content_len(columns);
-    HEAD + key.len() + 2 * TABLE_BYTES_MAX + tables
+    HEAD + key.len() + size_of::<u64>() + 2 * TABLE_BYTES_MAX + tables
 }
 
 /// Takes bytes off the front of a slice.
@@ -135,6 +208,12 @@ impl<'a> Reader<'a> {
     pub(crate) fn u64(&mut self) -> Option<u64> {
         Some(u64::from_le_bytes(self.bytes(8)?.try_into().ok()?))
     }
+
+    /// The time of expiry of what has this byte of a kind; `None` if it should be there and is not.
+    #[expect(clippy::option_option, reason = "there may be none, and it may be cut short")]
+    pub(crate) fn expiry(&mut self, kind: u8) -> Option<Option<u64>> {
+        if kind & EXPIRES == 0 { Some(None) } else { self.u64().map(Some) }
+    }
 }
 
 impl<'a> Record<'a> {
@@ -146,21 +225,31 @@ impl<'a> Record<'a> {
         let key_len = reader.u16()? as usize;
         let version = reader.u64()?;
         let key = reader.bytes(key_len)?;
+        let expires = reader.expiry(kind)?;
         let body = reader.0;
-        let effect = match kind {
-            VALUE => Effect::Value(body),
+        let member = kind & MEMBER != 0;
+        let effect = match kind & !(EXPIRES | MEMBER) {
+            VALUE if !member || expires.is_none() => Effect::Value(body),
+            REMOVE if body.is_empty() && expires.is_none() => Effect::Remove,
+            _ if member => return None,
             COLUMNS => Effect::Columns(body),
-            REMOVE if body.is_empty() => Effect::Remove,
-            MERGE => Effect::Merge(Merge { bytes: body }),
+            SORTED_SET => Effect::Collection(collection::Kind::SortedSet, id_of(body)?),
+            HASH => Effect::Collection(collection::Kind::Hash, id_of(body)?),
+            MERGE if expires.is_none() => Effect::Delta(Delta::Merge(body)),
+            EXPIRY if body.is_empty() => Effect::Delta(Delta::Expiry(expires)),
             _ => return None,
         };
-        debug_assert!(HEAD + key_len + body.len() == payload.len(), "the parts are the whole");
-        Some(Self { key, version, effect })
+        Some(Self { member, key, version, expires, effect })
     }
 }
 
+/// The id of a collection, which is all of a body.
+pub(crate) fn id_of(body: &[u8]) -> Option<u64> {
+    body.try_into().ok().map(u64::from_le_bytes)
+}
+
 /// Makes a row from tables as they lie on disk; `None` if they are not well-formed.
-pub(crate) fn row_of_tables(rows: &Rows, mut tables: &[u8]) -> Option<Row> {
+pub(crate) fn row_of_tables(rows: &Rows, mut tables: &[u8], expires: Option<u64>) -> Option<Row> {
     let mut columns: Vec<Column<'_>> = Vec::new();
     while !tables.is_empty() {
         let (table, rest) = Table::parse(tables)?;
@@ -170,41 +259,57 @@ pub(crate) fn row_of_tables(rows: &Rows, mut tables: &[u8]) -> Option<Row> {
         columns.extend(table.columns());
         tables = rest;
     }
-    Row::from_sorted(rows, &columns)
+    Row::from_sorted(rows, &columns, expires)
 }
 
-impl<'a> Merge<'a> {
-    /// The columns set and the names removed; `None` if the bytes are not a merge.
-    fn parts(self) -> Option<(Vec<Column<'a>>, Vec<&'a [u8]>)> {
-        let mut reader = Reader(self.bytes);
-        let count = reader.u32()?;
-        let mut set = Vec::new();
-        for _ in 0..count {
-            let (name, value) = (reader.u32()? as usize, reader.u32()? as usize);
-            set.push((reader.bytes(name)?, reader.bytes(value)?));
-        }
-        let mut remove = Vec::new();
-        while !reader.0.is_empty() {
-            let name = reader.u32()? as usize;
-            remove.push(reader.bytes(name)?);
-        }
-        Some((set, remove))
+/// The columns set and the names removed by a merge; `None` if the bytes are not one.
+fn merge_parts(bytes: &[u8]) -> Option<(Vec<Column<'_>>, Vec<&[u8]>)> {
+    let mut reader = Reader(bytes);
+    let count = reader.u32()?;
+    let mut set = Vec::new();
+    for _ in 0..count {
+        let (name, value) = (reader.u32()? as usize, reader.u32()? as usize);
+        set.push((reader.bytes(name)?, reader.bytes(value)?));
     }
+    let mut remove = Vec::new();
+    while !reader.0.is_empty() {
+        let name = reader.u32()? as usize;
+        remove.push(reader.bytes(name)?);
+    }
+    Some((set, remove))
+}
 
-    /// The row that the merge makes of `base`; `None` if the bytes are not a merge that leaves a column.
+impl<'a> Delta<'a> {
+    /// The row that the change makes of `base`; `None` if it makes none of that one, or the bytes are no merge that leaves a column.
     pub(crate) fn onto(self, rows: &Rows, base: RowRef<'_>) -> Option<Row> {
-        let (set, remove) = self.parts()?;
-        rows.merged(Some(base), &set, &remove).ok()?
+        match self {
+            Self::Merge(bytes) if base.has_columns() => {
+                let (set, remove) = merge_parts(bytes)?;
+                rows.merged(Some(base), &set, &remove).ok()?
+            }
+            Self::Expiry(expires) if !base.is_tombstone() => Some(rows.until(base, expires)),
+            Self::Merge(_) | Self::Expiry(_) => None,
+        }
     }
 
-    /// The record's own bytes, to be kept for later.
+    /// The change as bytes, to be kept for later: as in a record, without the head.
     pub(crate) fn to_vec(self) -> Vec<u8> {
-        self.bytes.to_vec()
+        let (kind, expires, body) = match self {
+            Self::Merge(body) => (MERGE, None, body),
+            Self::Expiry(expires) => (EXPIRY, expires, &[][..]),
+        };
+        let mut out = Vec::with_capacity(1 + size_of::<u64>() + body.len());
+        put_kind(&mut out, kind, expires);
+        out.extend_from_slice(body);
+        out
     }
 
-    /// The merge that [`to_vec`](Self::to_vec) kept.
-    pub(crate) fn of(bytes: &'a [u8]) -> Self {
-        Self { bytes }
+    /// The change that [`to_vec`](Self::to_vec) kept; `None` if it is none.
+    pub(crate) fn of(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let kind = reader.u8()?;
+        let expires = reader.expiry(kind)?;
+        Some(if kind == MERGE { Self::Merge(reader.0) } else { Self::Expiry(expires) })
     }
 }
 
@@ -222,12 +327,12 @@ mod tests {
         let record = Record::parse(&out).unwrap();
         assert_eq!((record.key, record.version), (&b"key"[..], 5));
         let Effect::Columns(tables) = record.effect else { panic!("{record:?}") };
-        assert!(row_of_tables(&rows, tables).unwrap().as_ref().columns().eq(row.as_ref().columns()));
+        assert!(row_of_tables(&rows, tables, None).unwrap().as_ref().columns().eq(row.as_ref().columns()));
 
         out.clear();
         write_merge(&mut out, b"", 6, &[(b"c", b"3")], &[b"a", b"b"]);
-        let Effect::Merge(merge) = Record::parse(&out).unwrap().effect else { panic!() };
-        let merged = Merge::of(&merge.to_vec()).onto(&rows, row.as_ref()).unwrap();
+        let Effect::Delta(merge) = Record::parse(&out).unwrap().effect else { panic!() };
+        let merged = Delta::of(&merge.to_vec()).unwrap().onto(&rows, row.as_ref()).unwrap();
         assert!(merged.as_ref().columns().eq([(&b"c"[..], &b"3"[..])]));
 
         out.clear();
@@ -236,20 +341,64 @@ mod tests {
     }
 
     #[test]
+    fn members_hold_a_score_or_what_a_column_does() {
+        for value in [&b""[..], b"12345678", &[7; 3000]] {
+            let mut out = Vec::new();
+            write_member(&mut out, b"\0\0\0\0\0\0\0\x01name", value);
+            let record = Record::parse(&out).unwrap();
+            assert!(record.member && is_member_key(record.key));
+            assert!(matches!(record.effect, Effect::Value(found) if found == value));
+        }
+    }
+
+    #[test]
+    fn times_of_expiry_come_back() {
+        let rows = Rows::new();
+        let small = rows.columns(&[(b"a", b"1")]).unwrap().unwrap();
+        let large = rows.columns(&[(b"a", b"1"), (b"b", &[7; 3000])]).unwrap().unwrap();
+        let long = rows.value(&[&[7; 3000]]).unwrap();
+        for base in [&rows.value(&[b"value"]).unwrap(), &small, &large, &long] {
+            let base = base.as_ref();
+            for expires in [Some(77), None] {
+                let row = rows.until(base, expires);
+                let mut whole = Vec::new();
+                write_row(&mut whole, b"key", row.as_ref());
+                assert_eq!(Record::parse(&whole).unwrap().expires, expires);
+                let mut change = Vec::new();
+                write_expiry(&mut change, b"key", row.as_ref());
+                let record = Record::parse(&change).unwrap();
+                assert_eq!((record.key, record.expires), (&b"key"[..], expires));
+                let Effect::Delta(delta) = record.effect else { continue };
+                assert!(base.content_len() > 1000 && change.len() < 30);
+                let made = Delta::of(&delta.to_vec()).unwrap().onto(&rows, base).unwrap();
+                assert_eq!(made.as_ref().expires_at(), expires);
+                assert!(made.as_ref().value() == base.value() && made.as_ref().columns().eq(base.columns()));
+            }
+        }
+        let tombstone = Row::tombstone(&rows, 1);
+        assert!(Delta::Expiry(Some(1)).onto(&rows, tombstone.as_ref()).is_none());
+    }
+
+    #[test]
     fn what_is_not_a_record_is_refused() {
         let mut out = Vec::new();
-        write_value(&mut out, b"key", 1, b"value");
+        write_value(&mut out, b"key", 1, b"value", None);
         for len in 0..HEAD + 3 {
             assert!(Record::parse(&out[..len]).is_none(), "{len} bytes");
         }
-        out[0] = 99;
-        assert!(Record::parse(&out).is_none());
+        for kind in [99, REMOVE, REMOVE | EXPIRES, MERGE | EXPIRES, EXPIRY, 0] {
+            out[0] = kind;
+            assert!(Record::parse(&out).is_none(), "kind {kind}");
+        }
+        out.clear();
+        write_value(&mut out, b"key", 1, b"", Some(5));
+        assert!((0..out.len()).all(|len| Record::parse(&out[..len]).is_none()), "its time is cut short");
         let rows = Rows::new();
         let base = rows.columns(&[(b"a", b"1")]).unwrap().unwrap();
         for bad in [&b"\x01\0\0\0"[..], b"\xff\xff\xff\xff\0\0\0\0\0\0\0\0", b"\0\0\0\0\x01\0\0\0a"] {
-            assert!(Merge::of(bad).onto(&rows, base.as_ref()).is_none());
+            assert!(Delta::Merge(bad).onto(&rows, base.as_ref()).is_none());
         }
-        assert!(row_of_tables(&rows, b"").is_none());
+        assert!(row_of_tables(&rows, b"", None).is_none());
     }
 
     proptest::proptest! {
@@ -278,16 +427,16 @@ mod tests {
 
         /// Whatever a payload is, reading it gives a record or none, and making its row gives a row or none.
         #[test]
-        fn garbage_makes_no_harm(kind in 0u8..6, key_len in 0u16..8, body: Vec<u8>) {
-            let mut payload = vec![kind];
+        fn garbage_makes_no_harm(kind in 0u8..9, expires: bool, key_len in 0u16..8, body: Vec<u8>) {
+            let mut payload = vec![if expires { kind | EXPIRES } else { kind }];
             payload.extend_from_slice(&key_len.to_le_bytes());
             payload.extend_from_slice(&7u64.to_le_bytes());
             payload.extend_from_slice(&body);
             let rows = Rows::new();
             let base = rows.columns(&[(b"a", b"1")]).unwrap().unwrap();
             match Record::parse(&payload).map(|record| record.effect) {
-                Some(Effect::Columns(tables)) => drop(row_of_tables(&rows, tables)),
-                Some(Effect::Merge(merge)) => drop(merge.onto(&rows, base.as_ref())),
+                Some(Effect::Columns(tables)) => drop(row_of_tables(&rows, tables, None)),
+                Some(Effect::Delta(delta)) => drop(delta.onto(&rows, base.as_ref())),
                 _ => {}
             }
         }

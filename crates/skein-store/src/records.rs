@@ -62,6 +62,17 @@ impl Records {
         self.committed.push((start, self.bytes.len(), epoch));
     }
 
+    /// Where the records end now, for [`take_back`](Self::take_back).
+    pub(crate) fn mark(&self) -> (usize, usize) {
+        (self.bytes.len(), self.committed.len())
+    }
+
+    /// Forgets all records since the mark, those that counted, too.
+    pub(crate) fn take_back(&mut self, (bytes, committed): (usize, usize)) {
+        self.bytes.truncate(bytes);
+        self.committed.truncate(committed);
+    }
+
     /// The record is forgotten.
     pub(crate) fn cancel(&mut self, start: usize) {
         self.bytes.truncate(start);

@@ -25,6 +25,7 @@ use skein_index::{SkipList, skip_list};
 use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{alone, shared};
 
+use crate::expiry::Time;
 use crate::index::{Bounds, Index, View, scan_moment};
 use crate::row::{Row, RowRef};
 use crate::store::{Entry, Inner, gather};
@@ -87,11 +88,16 @@ impl Inner {
 
 /// All keys of a [`Store`] as they were at one moment; see [`Store::snapshot`].
 ///
+/// That goes for what expires, too: a key that was there at the moment is there in the snapshot, also after its time. It does not go for what lies elsewhere than in the
+/// key's row, sorted sets and [many columns](crate::Session::spread_columns): they are shown as they are when they are read, empty if they are gone.
+///
 /// It is a handle of the store, as a [`Session`](crate::Session) is, and may be used by many threads. What is replaced or removed while it
 /// lives stays in memory until it is dropped (each key once per snapshot at most): drop it soon.
 pub struct Snapshot {
     /// Dropped before its place is given up and before the store.
     moment: skip_list::Snapshot<'static, Row>,
+    /// The time at which it was taken, by which keys expire.
+    taken: u64,
     place: Place,
 }
 
@@ -137,15 +143,21 @@ impl Store {
         snapshots.admit()?;
         let place = Place(self.clone());
         let _no_groups = alone(&snapshots.groups);
-        Ok(Snapshot { moment: snapshots.list.snapshot_owned()?, place })
+        let taken = self.options().clock.now();
+        Ok(Snapshot { moment: snapshots.list.snapshot_owned()?, taken, place })
     }
 }
 
 impl Snapshot {
+    /// The time of the moment.
+    fn time(&self) -> Time<'_> {
+        self.place.0.inner().time(Some(self.taken))
+    }
+
     /// Shows `look` the row that `key` had, in place.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
         let guard = self.moment.collector().enter();
-        look(self.moment.get(key, &guard))
+        look(self.time().live(self.moment.get(key, &guard)))
     }
 
     /// All that `key` held, with its version then.
@@ -181,7 +193,8 @@ impl Snapshot {
         direction: Direction,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        scan_moment(&self.moment, bounds, direction, each);
+        let inner = self.place.0.inner();
+        scan_moment(&self.moment, bounds, direction, inner.live(self.time(), each));
     }
 
     /// The rows that were within `bounds`, at most `limit`, in order.
@@ -204,7 +217,7 @@ impl Snapshot {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn release(self) -> Release {
-        let Self { moment, place } = self;
+        let Self { moment, place, .. } = self;
         Release { rest: moment.release(), _store: place.0.clone() }
     }
 

@@ -64,7 +64,13 @@ impl Stripes {
     /// The version for a key that is absent. REQUIRES: called under the key's latch in the index, as
     /// [`raise_floor`](Self::raise_floor) is, which orders the two; hence Relaxed here and there.
     pub(crate) fn first_version(&self, key: &[u8]) -> u64 {
-        self.floor_of(key).load(Ordering::Relaxed) + 1
+        self.floor(key) + 1
+    }
+
+    /// The greatest version that a removal of `key`, or of another one of its stripe, took. A key that comes has a greater one, so its removal raises this.
+    pub(crate) fn floor(&self, key: &[u8]) -> u64 {
+        // Relaxed: who has seen a key come or go has acquired what its writer did before.
+        self.floor_of(key).load(Ordering::Relaxed)
     }
 
     /// Notes that a removal of `key` took `version`. REQUIRES: as for `first_version`.

@@ -5,8 +5,13 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
+use std::sync::Arc;
 
+use skein_server::LogControl;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, Registry, fmt, reload};
 
 use crate::exit::Failure;
 
@@ -31,16 +36,37 @@ pub fn note(text: impl Display) {
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Logs to standard error from now on; what cannot be written there is lost.
-pub fn log(level: impl Into<LevelFilter>) {
+/// How a line of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: an object a line.
+    Json,
+}
+
+/// What sets the level of the log.
+#[derive(Debug)]
+struct Level(reload::Handle<LevelFilter, Registry>);
+
+impl LogControl for Level {
+    fn set_level(&self, level: LevelFilter) {
+        // It fails if the log is gone, and then there is nothing to set.
+        let _ = self.0.reload(level);
+    }
+}
+
+/// Logs to standard error from now on; what cannot be written there is lost. Answers what changes the level.
+pub fn log(level: impl Into<LevelFilter>, format: LogFormat) -> Arc<dyn LogControl> {
     use std::io::IsTerminal;
 
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false)
-        // It would report a failed write by `eprintln`, which panics.
-        .log_internal_errors(false)
-        .init();
+    let (filter, handle) = reload::Layer::new(level.into());
+    // It would report a failed write by `eprintln`, which panics.
+    let lines = fmt::layer().with_writer(io::stderr).with_target(false).log_internal_errors(false);
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    tracing_subscriber::registry().with(filter).with(lines).init();
+    Arc::new(Level(handle))
 }

@@ -65,7 +65,7 @@
 pub use skein_index as index;
 pub use skein_log::storage;
 pub use skein_store::{
-    Batch, Change, CheckpointFound, CheckpointReport, CloseReport, ColumnFound, Columns, Direction,
+    Batch, Change, CheckpointFound, CheckpointReport, Clock, CloseReport, ColumnFound, Columns, Direction,
     Durability, Entry, Error, IndexKind, Inspection, Limits, RecoveryReport, Release, Result, Row, RowRef,
     RowWriter, Rows, SNAPSHOTS_MAX, Session, Snapshot, Store, StoreOptions, StoreStats, Ticket, Updated,
     VALUE_BYTES_MAX, Writer, inspect,

@@ -1,20 +1,26 @@
 //! The `skein` command.
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic on a full disk; see `console`")]
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::config::Origins;
+use crate::console::LogFormat;
 use crate::exit::{EXIT_CODES, Failure};
 
 mod bounds;
 mod commands;
+mod config;
 mod console;
 mod disk;
 mod exit;
 mod format;
 mod progress;
+mod remote;
 mod target;
 mod threads;
 mod units;
@@ -27,10 +33,13 @@ static ALLOCATOR: skein_bench::counting::Counting = skein_bench::counting::Count
 const EXAMPLES: &str = "\
 Examples:
   skein serve                                      serve ./skein-data on 127.0.0.1:6380
+  skein config > skein.toml                        a file of all options, to be edited and served with
   skein load paths.txt --to 127.0.0.1:6380         one key per line, into a running server
   skein dump --from 127.0.0.1:6380 --prefix bin/   keys and values, in order
+  skein stats --watch                              what a server does, second by second
   skein check ./skein-data                         read a data folder, change nothing
   skein compact ./disk-data                        give back what a disk store's file does not need
+  skein copy --from 127.0.0.1:6379                 all keys of a Redis into a running server
   skein probe                                      measure this machine's memory
   skein bench run scan-100                         measure the indexes, and their rivals
 ";
@@ -42,17 +51,22 @@ struct Cli {
     /// How much to log to standard error.
     #[arg(long, global = true, value_enum, default_value = "warn", display_order = 900)]
     log_level: LogLevel,
+    /// How a line of the log is written.
+    #[arg(long, global = true, value_enum, default_value = "text", display_order = 901)]
+    log_format: LogFormat,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    Serve(commands::serve::Args),
+    Serve(Box<commands::serve::Args>),
+    Config(commands::config::Args),
     Load(commands::load::Args),
     Dump(commands::dump::Args),
     Check(commands::check::Args),
     Compact(commands::compact::Args),
+    Copy(commands::copy::Args),
     Stats(commands::stats::Args),
     Probe(commands::probe::Args),
     Bench(commands::bench::Args),
@@ -82,27 +96,68 @@ impl From<LogLevel> for LevelFilter {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match cli(std::env::args_os().collect()) {
+        Ok(cli) => cli,
+        Err(failure) => return report(&failure),
+    };
     #[cfg(feature = "planted-bugs")]
     plant_bug();
-    console::log(cli.log_level);
+    let log = console::log(cli.log_level, cli.log_format);
     let result = match &cli.command {
-        Command::Serve(args) => commands::serve::run(args),
+        Command::Serve(args) => commands::serve::run(args, log),
+        Command::Config(args) => commands::config::run(args, Cli::command()),
         Command::Load(args) => commands::load::run(args),
         Command::Dump(args) => commands::dump::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Compact(args) => commands::compact::run(args),
+        Command::Copy(args) => commands::copy::run(args),
         Command::Stats(args) => commands::stats::run(args),
         Command::Probe(args) => commands::probe::run(args),
         Command::Bench(args) => commands::bench::run(args),
     };
     match result {
         Ok(exit) => exit.into(),
-        Err(Failure { exit, message }) => {
-            console::note(format_args!("skein: {message}"));
-            exit.into()
-        }
+        Err(failure) => report(&failure),
     }
+}
+
+/// The command line, with what a configuration file adds to it.
+fn cli(args: Vec<OsString>) -> Result<Cli, Failure> {
+    config::matches(Cli::command(), args).map(parsed)
+}
+
+/// Whether `skein serve --config FILE` would start, as far as can be said without doing it.
+fn check_file(file: &Path) -> Result<(), Failure> {
+    let args = [OsString::from("skein"), "serve".into(), "--config".into(), file.into()];
+    match cli(args.into())?.command {
+        Command::Serve(args) => args.options().map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a server would start with these arguments and a file of this text.
+fn check(args: Vec<OsString>, file: &Path, text: &str) -> Result<(), Failure> {
+    let matches = Cli::command().try_get_matches_from(&args);
+    let matches = matches.map_err(|error| Failure::usage(error.to_string()))?;
+    let Some((_, given)) = matches.subcommand() else { return Ok(()) };
+    match parsed(config::with_file(Cli::command(), args, given, file, text)?).command {
+        Command::Serve(args) => args.options().map(drop),
+        _ => Ok(()),
+    }
+}
+
+fn parsed((matches, origins): (ArgMatches, Origins)) -> Cli {
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Command::Serve(args) = &mut cli.command {
+        args.origins = origins;
+    }
+    cli
+}
+
+/// Says why a command failed.
+fn report(failure: &Failure) -> ExitCode {
+    console::note(format_args!("skein: {}", failure.message));
+    failure.exit.into()
 }
 
 /// Switches on the mistake that `SKEIN_PLANTED_BUG` names, so that `.ci/planted` can show that the tests notice it.
@@ -121,8 +176,6 @@ fn plant_bug() {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
     use crate::exit::Exit;
 

@@ -1,17 +1,15 @@
-//! Where a command works: a server or a data folder.
+//! Where a command works: a server (`remote`) or a data folder.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use skein_disk::{DiskStore, Durability, Values, is_disk_folder};
 use skein_server::{DiskEngine, Engine, EngineError};
 use skein_store::{Error, Limits, Store, StoreOptions, is_data_folder};
-use skeindb::client::{Client, Reply};
 
 use crate::console;
 use crate::disk;
 use crate::exit::{Exit, Failure};
+use crate::remote::{ServerArgs, ServerTarget};
 
 /// Where `skein serve` listens unless told otherwise.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:6380";
@@ -19,14 +17,14 @@ pub const DEFAULT_ADDRESS: &str = "127.0.0.1:6380";
 /// Where a command works, as options: a server, unless a data folder is named.
 #[derive(clap::Args)]
 pub struct TargetArgs {
-    /// The server, unless a data folder is named.
-    #[arg(long = "from", value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS, conflicts_with = "data")]
+    /// The server, unless a data folder is named: HOST:PORT, redis://HOST:PORT, rediss://HOST:PORT for TLS, or
+    /// unix:PATH.
+    #[arg(long = "from", value_name = "SERVER", default_value = DEFAULT_ADDRESS, conflicts_with = "data")]
     server: String,
-    /// The file with the server's password.
-    #[arg(long, value_name = "FILE", conflicts_with = "data")]
-    password_file: Option<PathBuf>,
+    #[command(flatten)]
+    access: ServerArgs,
     /// A data folder that no server uses, in place of a server.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "ServerArgs")]
     data: Option<PathBuf>,
     /// A log folder of the data folder, if they were moved; otherwise it knows them. May be given several times.
     #[arg(long, value_name = "DIR", requires = "data")]
@@ -39,13 +37,6 @@ pub enum Target<'a> {
     Server(ServerTarget<'a>),
     /// A data folder.
     Folder(FolderTarget<'a>),
-}
-
-/// A server, as the command line names it.
-pub struct ServerTarget<'a> {
-    /// Host and port.
-    pub address: &'a str,
-    password_file: Option<&'a Path>,
 }
 
 /// A data folder, as the command line names it.
@@ -67,44 +58,9 @@ impl TargetArgs {
     pub fn target(&self) -> Target<'_> {
         match &self.data {
             Some(path) => Target::Folder(FolderTarget { path, log_dirs: &self.log_dir }),
-            None => Target::Server(ServerTarget {
-                address: &self.server,
-                password_file: self.password_file.as_deref(),
-            }),
+            None => Target::Server(ServerTarget { address: &self.server, access: self.access.access() }),
         }
     }
-}
-
-impl ServerTarget<'_> {
-    /// Connects and presents the password.
-    pub fn connect(&self) -> Result<Client, Failure> {
-        let address = self.address;
-        let mut client = Client::connect(address).map_err(|error| {
-            Failure::new(format!("cannot connect to {address}: {error}; is `skein serve` running there?"))
-        })?;
-        let lost = |error| lost(address, &error);
-        if let Some(file) = self.password_file {
-            let password = read_password(file)?;
-            if let Reply::Error(text) = client.call(&[b"AUTH", &password]).map_err(lost)? {
-                return Err(Failure::new(format!(
-                    "{address} refused the password in {}: {text}",
-                    file.display()
-                )));
-            }
-        }
-        match client.call(&[b"PING"]).map_err(lost)? {
-            Reply::Error(text) if text.starts_with("NOAUTH") => Err(Failure::new(format!(
-                "{address} asks for a password; name its file with --password-file"
-            ))),
-            Reply::Error(text) => Err(Failure::new(format!("{address} refuses commands: {text}"))),
-            _ => Ok(client),
-        }
-    }
-}
-
-/// The connection to a server broke.
-pub fn lost(address: &str, error: &io::Error) -> Failure {
-    Failure::during(format_args!("lost the connection to {address}"), error)
 }
 
 impl FolderTarget<'_> {
@@ -145,20 +101,6 @@ impl FolderTarget<'_> {
     pub fn open(&self, options: StoreOptions) -> Result<Store, Failure> {
         open(self.path, StoreOptions { log_folders: self.log_dirs.to_vec(), ..options })
     }
-}
-
-/// A password: the file's bytes without a newline at the end.
-pub fn read_password(file: &Path) -> Result<Vec<u8>, Failure> {
-    let mut password = fs::read(file).map_err(|error| {
-        Failure::during(format_args!("cannot read the password file {}", file.display()), &error)
-    })?;
-    while password.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
-        password.pop();
-    }
-    if password.is_empty() {
-        return Err(Failure::new(format!("the password file {} is empty", file.display())));
-    }
-    Ok(password)
 }
 
 /// Refuses what is no data folder, so that a command that only reads does not make one of it. (A file is left to
@@ -203,6 +145,7 @@ const NAMES: &[(&str, &str)] = &[
     ("limits.key_bytes", "--max-key"),
     ("limits.value_bytes", "--max-value"),
     ("limits.snapshots", "--max-snapshots"),
+    ("acl_log_max", "--max-acl-log"),
     ("clients_max", "--max-clients"),
     ("request_bytes_max", "--max-request"),
     ("arg_bytes_max", "--max-argument"),
@@ -211,7 +154,15 @@ const NAMES: &[(&str, &str)] = &[
     ("output_bytes_max", "--max-output"),
     ("reply_bytes_max", "--max-reply"),
     ("scan_cursors_max", "--max-scan-cursors"),
+    ("slowlog_len", "--slowlog-max-len"),
     ("stop_timeout", "--stop-timeout"),
+    ("idle_timeout", "--idle-timeout"),
+    ("unix_socket.path", "--unix-socket"),
+    ("tls.clients", "--tls-auth-clients"),
+    ("tls_handshake_timeout", "--tls-handshake-timeout"),
+    ("unix_socket.mode", "--unix-socket-mode"),
+    ("keepalive", "--tcp-keepalive"),
+    ("output_limit.soft_time", "--output-soft-time"),
 ];
 
 /// An option's name on the command line.

@@ -21,7 +21,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| "larger than 2^64 bytes".to_owned())
 }
 
-/// Parses a duration: `200ms`, `30s`, `10m`, `1h`; a bare number is seconds.
+/// Parses a duration: `50us`, `200ms`, `30s`, `10m`, `1h`; a bare number is seconds.
 ///
 /// # Errors
 /// A text that says what is accepted.
@@ -31,13 +31,23 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         number.parse().map_err(|_| "not a duration; use a number and a unit, as in 10m".to_owned())?;
     let seconds = |factor: u64| number.checked_mul(factor).map(Duration::from_secs);
     match unit {
+        "us" => Some(Duration::from_micros(number)),
         "ms" => Some(Duration::from_millis(number)),
         "" | "s" => seconds(1),
         "m" => seconds(60),
         "h" => seconds(3600),
-        _ => return Err(format!("unknown unit {unit:?}; use ms, s, m or h, as in 10m")),
+        _ => return Err(format!("unknown unit {unit:?}; use us, ms, s, m or h, as in 10m")),
     }
     .ok_or_else(|| "too long".to_owned())
+}
+
+/// Parses a file's permissions in octal: `700`.
+///
+/// # Errors
+/// A text that says what is accepted.
+pub fn parse_mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777 && !text.starts_with('+'));
+    mode.ok_or_else(|| "no permissions of a file; use 0 to 777 in octal, as in 770".to_owned())
 }
 
 /// Formats bytes for people: `1.5 MiB`.
@@ -79,10 +89,19 @@ mod tests {
     #[test]
     fn durations() {
         assert_eq!(parse_duration("200ms"), Ok(Duration::from_millis(200)));
+        assert_eq!(parse_duration("50us"), Ok(Duration::from_micros(50)));
         assert_eq!(parse_duration("30"), Ok(Duration::from_secs(30)));
         assert_eq!(parse_duration("10m"), Ok(Duration::from_mins(10)));
         for bad in ["", "ms", "1d", "9999999999999999999h"] {
             assert!(parse_duration(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+
+    #[test]
+    fn modes() {
+        assert_eq!((parse_mode("700"), parse_mode("0660"), parse_mode("0")), (Ok(0o700), Ok(0o660), Ok(0)));
+        for bad in ["", "8", "1000", "+7", "-1", "rwx"] {
+            assert!(parse_mode(bad).is_err(), "{bad:?} was taken");
         }
     }
 

@@ -59,7 +59,15 @@ pub const SYNC_PUTS: Setting = Setting {
 pub const CONNECTIONS: Setting = Setting {
     name: "connections",
     about: "connections of the client",
-    experiments: &["server", "masstree-fig13", "wormhole-fig12", "cuckoo-fig13", "bitbase-redis"],
+    experiments: &[
+        "server",
+        "server-neighbour",
+        "server-sorted-set",
+        "masstree-fig13",
+        "wormhole-fig12",
+        "cuckoo-fig13",
+        "bitbase-redis",
+    ],
     least: 1,
     most: 1000,
 };
@@ -68,7 +76,14 @@ pub const CONNECTIONS: Setting = Setting {
 pub const PIPELINE: Setting = Setting {
     name: "pipeline",
     about: "requests in a pipeline",
-    experiments: &["server", "masstree-fig13", "wormhole-fig12", "cuckoo-fig13", "bitbase-redis"],
+    experiments: &[
+        "server",
+        "server-sorted-set",
+        "masstree-fig13",
+        "wormhole-fig12",
+        "cuckoo-fig13",
+        "bitbase-redis",
+    ],
     least: 1,
     most: 1000,
 };
@@ -77,7 +92,15 @@ pub const PIPELINE: Setting = Setting {
 pub const REQUESTS: Setting = Setting {
     name: "requests",
     about: "requests of a loop",
-    experiments: &["server", "masstree-fig13", "wormhole-fig12", "cuckoo-fig13", "bitbase-redis"],
+    experiments: &[
+        "server",
+        "server-neighbour",
+        "server-sorted-set",
+        "masstree-fig13",
+        "wormhole-fig12",
+        "cuckoo-fig13",
+        "bitbase-redis",
+    ],
     least: 1,
     most: 1 << 30,
 };

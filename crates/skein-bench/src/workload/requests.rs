@@ -34,6 +34,10 @@ pub enum Ask {
     Add,
     /// Reads neighbouring keys.
     Keys,
+    /// Reads the values of `count` keys that lie far from each other.
+    GetMany,
+    /// Gives them new values.
+    PutMany,
 }
 
 /// One request.
@@ -41,7 +45,7 @@ pub enum Ask {
 pub struct Asking {
     /// What.
     pub ask: Ask,
-    /// How many rows a range reads.
+    /// How many rows a range reads, or how many keys one request is about.
     pub count: u8,
     /// Which column is set, or read in a range.
     pub column: u8,
@@ -97,10 +101,15 @@ impl Mycsb {
     }
 }
 
-/// `count` requests of one kind, all keys alike.
+/// `count` requests of one kind for a key each, all keys alike.
 pub fn uniform(ask: Ask, keys: usize, count: usize, seed: u64) -> Vec<Asking> {
+    uniform_of(ask, 1, keys, count, seed)
+}
+
+/// As [`uniform`], each about `each` keys or rows.
+pub fn uniform_of(ask: Ask, each: u8, keys: usize, count: usize, seed: u64) -> Vec<Asking> {
     let mut random = Random::new(seed);
-    (0..count).map(|_| Asking { ask, count: 0, column: 0, number: random.below(keys) as u32 }).collect()
+    (0..count).map(|_| Asking { ask, count: each, column: 0, number: random.below(keys) as u32 }).collect()
 }
 
 /// The requests of a script for an index of so many keys: keys that it adds have the numbers that follow.

@@ -17,6 +17,10 @@ use crate::page::{Bytes, Kind, PageId};
 use crate::page_file::Page;
 use crate::{DiskError, Result};
 
+/// What a write only reads is kept up to this share of the cache, and so many pages.
+const READ_SHARE: usize = 8;
+const READ_MOST: usize = 64;
+
 /// What only the writer knows.
 #[derive(Debug, Default)]
 pub(super) struct Writing {
@@ -78,6 +82,13 @@ impl Writer<'_> {
     pub(super) fn let_go(&mut self) {
         self.past.clear();
         self.guard.refresh();
+    }
+
+    /// Lets go of what was only read so far if that is much: what is read besides the cache counts as what is written does.
+    pub(crate) fn let_go_of_much(&mut self) {
+        if self.past.len() > (self.cache() / READ_SHARE).min(READ_MOST) {
+            self.let_go();
+        }
     }
 
     /// A page, if it was copied, or is in memory, or was read for this write. Others may let it leave the table at any time.

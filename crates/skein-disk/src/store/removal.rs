@@ -55,8 +55,7 @@ impl Transaction<'_> {
             }
         }
         let (direction, bytes) = (Direction::Forward, usize::MAX);
-        let portion = Portion { lower, upper, direction, keys: most, bytes, values: false };
-        let found = trie.collect(&mut self.writer, &portion).map_err(|stop| self.writer.fault(stop))?;
+        let found = self.range(&Portion { lower, upper, direction, keys: most, bytes, values: false })?;
         Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
     }
 }

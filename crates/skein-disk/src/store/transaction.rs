@@ -23,6 +23,7 @@ use super::record::{self, Write};
 use super::{DiskStore, Shared};
 use crate::buffer::Writer;
 use crate::page::PAGE;
+use crate::trie::{Entries, Portion};
 use crate::{DiskError, Result};
 
 /// A transaction that has a quarter of the cache, or so many pages, in memory of its own is full.
@@ -141,6 +142,11 @@ impl<'s> Transaction<'s> {
         self.record.is_empty()
     }
 
+    /// How many keys there are, with what it has written.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
     /// The value of a key.
     ///
     /// # Errors
@@ -157,6 +163,7 @@ impl<'s> Transaction<'s> {
     pub fn get_into(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
         value.clear();
         self.check()?;
+        self.writer.let_go_of_much();
         self.shared.trie.get_into(&mut self.writer, key, value).map_err(|stop| self.writer.fault(stop))
     }
 
@@ -181,6 +188,16 @@ impl<'s> Transaction<'s> {
             self.do_write(&Write { key, value: None })?;
         }
         Ok(is_there)
+    }
+
+    /// The keys of a portion, in order, with what it has written.
+    ///
+    /// # Errors
+    /// [`DiskError::NoOrder`] of a hash trie; otherwise as [`get`](Self::get).
+    pub fn range(&mut self, portion: &Portion<'_>) -> Result<Entries> {
+        self.check()?;
+        self.writer.let_go_of_much();
+        self.shared.trie.collect(&mut self.writer, portion).map_err(|stop| self.writer.fault(stop))
     }
 
     fn version(&mut self, key: &[u8]) -> Result<Option<u64>> {

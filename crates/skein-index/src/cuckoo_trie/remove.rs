@@ -16,7 +16,7 @@ use skein_sync::spin::Backoff;
 
 use super::CuckooTrie;
 use super::change::{Change, Obstacle};
-use super::entry::{Body, JUMP_MAX, Kind, UNDER_JUMP};
+use super::entry::{Body, Entry, JUMP_MAX, Kind, UNDER_JUMP};
 use super::hints::Trail;
 use super::prefixes::Prefixes;
 use super::search::Named;
@@ -140,15 +140,19 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// Makes a jump and what is below it one node, in the jump's place.
-    fn join(&self, above: &Named, below: &Named, guard: &impl Guard) -> Result<(), Obstacle> {
+    pub(super) fn join(&self, above: &Named, below: &Named, guard: &impl Guard) -> Result<(), Obstacle> {
         let mut change = Change::new(&self.table);
         let (upper, lower) = (change.take_node(&above.node)?, change.take_node(&below.node)?);
         let (jump, entry) = (above.node.entry, below.node.entry);
-        let joined = if entry.kind() == Kind::Jump {
-            let symbols = jump.jump_symbols(0, jump.length()).chain(entry.jump_symbols(0, entry.length()));
-            Body::jump(symbols, entry.link())
-        } else {
-            entry.body()
+        let joined = match entry.kind() {
+            Kind::Leaf | Kind::Dead => entry.body(),
+            Kind::Jump if fit(&jump, &entry) => {
+                let symbols =
+                    jump.jump_symbols(0, jump.length()).chain(entry.jump_symbols(0, entry.length()));
+                Body::jump(symbols, entry.link())
+            }
+            // What is below was read after what is above: an insert may have put this there in between.
+            Kind::Jump | Kind::Branch => return Err(Obstacle::Changed),
         };
         change.set_body(upper, joined);
         change.clear(lower);
@@ -156,6 +160,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         self.count(change.apply(), 0, guard);
         Ok(())
     }
+}
+
+/// Whether two jumps can be one.
+fn fit(above: &Entry, below: &Entry) -> bool {
+    above.length() + below.length() <= JUMP_MAX
 }
 
 /// The jumps that a key leads through last, and what can be joined there.
@@ -178,7 +187,7 @@ impl Chain {
             Kind::Jump => {
                 if let Some(above) = self.jumps.last()
                     && self.joint.is_none()
-                    && above.node.entry.length() + entry.length() <= JUMP_MAX
+                    && fit(&above.node.entry, &entry)
                 {
                     self.joint = Some((*above, *named));
                 }

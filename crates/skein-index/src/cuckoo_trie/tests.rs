@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use skein_sync::reclaim::Collector;
 
+use super::change::Obstacle;
+use super::entry::Kind;
+use super::prefixes::Prefixes;
 use super::table::Table;
 use super::*;
 use crate::slot::Inline;
@@ -45,6 +48,30 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
         }
     }
     assert_eq!((index.table.size(), index.len()), (Table::<4>::LEAST, 0));
+}
+
+/// Incident: a removal that joins a leaf with the jumps above it, one after the other, took what an insert had just put in the leaf's place for the
+/// leaf. Consequence: a branch, or symbols beyond a jump's room, in the place of a jump, and keys lost. Fix: it looks at what it joins.
+#[test]
+fn a_jump_is_not_joined_with_what_does_not_fit() {
+    let mut index = trie::<4>();
+    for (last, value) in [(b"x", 0), (b"y", 1)] {
+        let key = [&[b'a'; 60][..], last].concat();
+        index.insert(&key, Inline(value), &index.base.collector.enter()).unwrap();
+    }
+    let guard = index.base.collector.enter();
+    let mut path = Vec::new();
+    index.descend(&mut Prefixes::of(&index.table, &[b'a'; 61]), |named| path.push(*named)).unwrap();
+    let kinds: Vec<Kind> = path.iter().map(|named| named.node.entry.kind()).collect();
+    let pairs: Vec<usize> = (1..path.len()).filter(|&below| kinds[below - 1] == Kind::Jump).collect();
+    assert!(pairs.iter().any(|&below| kinds[below] == Kind::Jump) && kinds.ends_with(&[Kind::Jump]));
+    let branch = index.below_jump(path.last().unwrap()).unwrap();
+    for below in pairs {
+        assert_eq!(index.join(&path[below - 1], &path[below], &guard), Err(Obstacle::Changed));
+    }
+    assert_eq!(index.join(path.last().unwrap(), &branch, &guard), Err(Obstacle::Changed));
+    drop(guard);
+    assert_eq!(index.check().unwrap().keys, 2);
 }
 
 #[test]

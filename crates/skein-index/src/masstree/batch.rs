@@ -8,6 +8,11 @@
 //! A lookup alone waits for one node after another. Here up to 32 of them take turns: each does one node's work,
 //! asks for the cache lines of its next node, and leaves the turn to the others; when it is on again, the
 //! lines are there. The steps are those of a single lookup. Source: Masstree, section 4.8 (after PALM).
+//!
+//! Who looks keys up because they are about to be written keeps where each lookup ended ([`Place`]): the write locks that node at once, and
+//! does not go down a second time.
+
+use skein_sync::reclaim::{Guard, check_guard};
 
 use super::Masstree;
 use super::key::Slice;
@@ -16,11 +21,17 @@ use super::lookup::{Found, Visit, look_up};
 use super::node::Node;
 use super::search::child_index;
 use super::suffix::Suffix;
+use super::write::Spot;
+use crate::index::{Change, Computed, MAX_KEY_LEN, Refused};
 use crate::memory::{CACHE_LINE, prefetch_read};
 use crate::slot::Slot;
 
 /// How many lookups take turns. More would not help: a core has about a dozen reads in flight.
 pub const GROUP: usize = 32;
+
+/// Where a lookup ended: the node that holds the key, or that it belongs in. See [`Masstree::locate_many`].
+#[derive(Clone, Copy, Debug)]
+pub struct Place<const W: usize>(Spot<W>);
 
 /// What a lookup reads in its next turn.
 #[derive(Clone, Copy, Debug)]
@@ -42,12 +53,41 @@ struct Probe<'k, const W: usize> {
     offset: usize,
     slice: Slice,
     next: Next<W>,
+    /// The border node of this layer, once it was reached, and the one of the layer above.
+    border: Option<Visit<W>>,
+    upper: Option<Visit<W>>,
+    /// A link led to what was the layer's root once. A write that goes down mends it.
+    stale: bool,
 }
 
 impl<'k, const W: usize> Probe<'k, W> {
     #[inline(always)]
     fn new(key: &'k [u8], root: Node<W>) -> Self {
-        Self { key, offset: 0, slice: Slice::at(key, 0), next: Next::Root(root) }
+        Self {
+            key,
+            offset: 0,
+            slice: Slice::at(key, 0),
+            next: Next::Root(root),
+            border: None,
+            upper: None,
+            stale: false,
+        }
+    }
+
+    /// What was found, once the lookup is done.
+    #[inline(always)]
+    fn word(&self) -> Option<u64> {
+        match self.next {
+            Next::Done(word) => word,
+            _ => None,
+        }
+    }
+
+    /// Where the lookup ended.
+    #[inline(always)]
+    fn place(&self) -> Option<Place<W>> {
+        let visit = self.border.filter(|_| !self.stale)?;
+        Some(Place(Spot { offset: self.offset, slice: self.slice, visit, upper: self.upper }))
     }
 
     /// Takes one turn; false once the lookup is done, or has to start over (then `next` is a `Root`).
@@ -64,6 +104,7 @@ impl<'k, const W: usize> Probe<'k, W> {
                 }
                 let Some(parent) = node.parent() else { return Step::Restart };
                 parent.prefetch();
+                self.stale = true;
                 self.next = Next::Root(parent);
                 Step::Again
             }
@@ -97,7 +138,9 @@ impl<'k, const W: usize> Probe<'k, W> {
             self.next = Next::Child(child, visit);
             return Step::Again;
         }
-        let word = match look_up(&mut visit, self.slice) {
+        let found = look_up(&mut visit, self.slice);
+        self.border = Some(visit);
+        let word = match found {
             Found::Restart => return Step::Restart,
             Found::Absent => return self.done(None),
             Found::Value(word) => return self.done(Some(word)),
@@ -110,6 +153,7 @@ impl<'k, const W: usize> Probe<'k, W> {
             Link::Layer(root) => {
                 self.offset += 8;
                 self.slice = Slice::at(self.key, self.offset);
+                (self.upper, self.border) = (self.border, None);
                 self.next = Next::Root(root);
             }
         }
@@ -129,13 +173,75 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// Looks up many keys; the caller holds a guard.
     #[inline]
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
+        self.probe_many(keys, |index, probe| found(index, probe.word()));
+    }
+
+    /// As [`get_many`](crate::OrderedIndex::get_many), for keys that are about to be written: `found` is also told each key's place, for
+    /// [`compute_at`](Self::compute_at), or none if the write has to look for it.
+    ///
+    /// # Panics
+    /// If the guard is not of this tree's collector.
+    #[inline]
+    pub fn locate_many<'g, G: Guard>(
+        &'g self,
+        keys: &[&[u8]],
+        guard: &'g G,
+        mut found: impl FnMut(usize, Option<S::Ref<'g>>, Option<Place<W>>),
+    ) {
+        check_guard(&self.base.collector, guard);
+        self.probe_many(keys, |index, probe| {
+            // SAFETY: the word was in the tree, and is retired, if at all, under this guard or a later one.
+            found(index, probe.word().map(|word| unsafe { S::borrow(word) }), probe.place());
+        });
+    }
+
+    /// As [`get`](crate::OrderedIndex::get), beginning at the key's place.
+    ///
+    /// # Safety
+    /// As for [`compute_at`](Self::compute_at).
+    #[inline]
+    pub unsafe fn get_at<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        place: Place<W>,
+        guard: &'g G,
+    ) -> Option<S::Ref<'g>> {
+        check_guard(&self.base.collector, guard);
+        // SAFETY: as for `locate_many`.
+        self.lookup_at(&place.0, key).map(|word| unsafe { S::borrow(word) })
+    }
+
+    /// As [`compute`](crate::OrderedIndex::compute), beginning at the key's place and not at the tree's root. Nothing about the place need be true any
+    /// more: it is what any writer knows that was slow between its way down and its lock.
+    ///
+    /// # Errors
+    /// As for `compute`.
+    ///
+    /// # Safety
+    /// The place is what [`locate_many`](Self::locate_many) of this tree told of an equal key, under a guard that has been held, and not
+    /// refreshed, since.
+    #[inline]
+    pub unsafe fn compute_at<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        place: Place<W>,
+        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Result<Computed<'g, S>, Refused> {
+        check_guard(&self.base.collector, guard);
+        self.base.admit(key, MAX_KEY_LEN, || 0)?;
+        Ok(self.write_from(Some(place.0), key, change, guard))
+    }
+
+    #[inline]
+    fn probe_many(&self, keys: &[&[u8]], mut ended: impl FnMut(usize, &Probe<'_, W>)) {
         for (index, group) in keys.chunks(GROUP).enumerate() {
-            self.lookup_group(group, |within, word| found(index * GROUP + within, word));
+            self.probe_group(group, |within, probe| ended(index * GROUP + within, probe));
         }
     }
 
     #[inline]
-    fn lookup_group(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
+    fn probe_group(&self, keys: &[&[u8]], mut ended: impl FnMut(usize, &Probe<'_, W>)) {
         for key in keys {
             // The keys themselves may be as far away as the nodes.
             (0..key.len()).step_by(CACHE_LINE).for_each(|offset| prefetch_read(&raw const key[offset]));
@@ -154,7 +260,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                     Step::Again => {}
                     Step::Restart => *probe = Probe::new(probe.key, self.root()),
                     Step::Done => {
-                        if let Next::Done(Some(word)) = probe.next {
+                        if let Some(word) = probe.word() {
                             S::prefetch(word);
                         }
                         continue;
@@ -166,9 +272,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             count = kept;
         }
         for (index, probe) in probes.iter().take(keys.len()).enumerate() {
-            if let Next::Done(word) = probe.next {
-                found(index, word);
-            }
+            ended(index, probe);
         }
     }
 }

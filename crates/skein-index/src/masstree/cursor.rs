@@ -24,6 +24,7 @@ use super::lens::LINK;
 use super::link::Link;
 use super::lookup::find_border;
 use super::node::Node;
+use super::suffix::Suffix;
 use crate::index::Cursor;
 use crate::slot::Slot;
 
@@ -148,11 +149,20 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
                         root = node;
                         continue;
                     }
-                    Link::Suffix(suffix) => match suffix.bytes().cmp(&target[offset + 8..]) {
-                        Ordering::Less => forward,
-                        Ordering::Equal => !inclusive,
-                        Ordering::Greater => !forward,
-                    },
+                    Link::Suffix(suffix) => {
+                        let passed = match suffix.bytes().cmp(&target[offset + 8..]) {
+                            Ordering::Less => forward,
+                            Ordering::Equal => !inclusive,
+                            Ordering::Greater => !forward,
+                        };
+                        if !passed {
+                            // Now, and not by a second look: the slot may become a layer, whose end lies on the other side of the target.
+                            self.frames.push(frame);
+                            self.stand_on_suffix(slice.bits, suffix);
+                            return Some(true);
+                        }
+                        true
+                    }
                 }
             };
             if passed {
@@ -162,6 +172,15 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             self.frames.push(frame);
             return self.settle(forward, false);
         }
+    }
+
+    /// Stands on the top frame's key of more than eight bytes.
+    #[inline(always)]
+    fn stand_on_suffix(&mut self, slice: u64, suffix: Suffix) {
+        self.key.truncate(8 * (self.frames.len() - 1));
+        self.key.extend_from_slice(&slice.to_be_bytes());
+        self.key.extend_from_slice(suffix.bytes());
+        self.state = State::On(suffix.value());
     }
 
     /// Adds the frame of a layer's first or last border node. None if something changed.
@@ -222,10 +241,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             // SAFETY: validated above; the cursor borrows a guard.
             match unsafe { Link::from_word(word) } {
                 Link::<W>::Suffix(suffix) => {
-                    self.key.truncate(prefix);
-                    self.key.extend_from_slice(&slice);
-                    self.key.extend_from_slice(suffix.bytes());
-                    self.state = State::On(suffix.value());
+                    self.stand_on_suffix(bits, suffix);
                     return Some(true);
                 }
                 Link::Layer(root) => {

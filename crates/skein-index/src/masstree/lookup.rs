@@ -24,6 +24,7 @@ use super::lens::LINK;
 use super::link::Link;
 use super::node::Node;
 use super::search::{child_index, find_slot};
+use super::write::Spot;
 use crate::slot::Slot;
 
 /// What a border node says about a slice.
@@ -158,6 +159,23 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                     Link::Layer(node) => root = node,
                 }
             }
+        }
+    }
+    /// The same, from a spot that was reached before, under this guard, with the same key.
+    #[inline]
+    pub(super) fn lookup_at(&self, spot: &Spot<W>, key: &[u8]) -> Option<u64> {
+        let mut visit = spot.visit;
+        let word = match look_up(&mut visit, spot.slice) {
+            Found::Absent => return None,
+            Found::Value(word) => return Some(word),
+            Found::Restart => return self.lookup(key),
+            Found::Link(word) => word,
+        };
+        // SAFETY: `look_up` validated the word; the caller holds a guard.
+        match unsafe { Link::<W>::from_word(word) } {
+            Link::Suffix(suffix) => (suffix.bytes() == &key[spot.offset + 8..]).then(|| suffix.value()),
+            // The key has gone on in a layer since.
+            Link::Layer(_) => self.lookup(key),
         }
     }
 }

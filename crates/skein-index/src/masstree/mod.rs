@@ -66,7 +66,7 @@ use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 use skein_sync::version::Version;
 
-pub use batch::GROUP;
+pub use batch::{GROUP, Place};
 pub use check::Shape;
 pub use cursor::MasstreeCursor;
 use node::Node;
@@ -75,6 +75,9 @@ use variant::width;
 use crate::engine::{Base, Engine};
 use crate::index::{Change, Computed, OrderedIndex, Refused};
 use crate::slot::Slot;
+
+/// The width that the paper takes: a full node has 15 slots.
+pub const WIDTH: usize = 15;
 
 /// An ordered index over byte strings; see the module's head.
 ///
@@ -93,7 +96,7 @@ use crate::slot::Slot;
 /// assert_eq!(tree.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::Refused>(())
 /// ```
-pub struct Masstree<S: Slot, const W: usize = 15> {
+pub struct Masstree<S: Slot, const W: usize = WIDTH> {
     root: AtomicU64,
     base: Base,
     slots: PhantomData<S>,

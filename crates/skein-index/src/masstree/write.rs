@@ -109,14 +109,26 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 
     /// Does what `change` decides about `key`, which is not too long.
+    #[inline]
     pub(super) fn write<'g, G: Guard>(
         &'g self,
+        key: &[u8],
+        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Computed<'g, S> {
+        self.write_from(None, key, change, guard)
+    }
+
+    /// The same, from a spot that was reached before, under this guard, with the same key.
+    pub(super) fn write_from<'g, G: Guard>(
+        &'g self,
+        mut reached: Option<Spot<W>>,
         key: &[u8],
         mut change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         loop {
-            let spot = self.reach(key);
+            let spot = reached.take().unwrap_or_else(|| self.reach(key));
             let Some(latch) = Latch::take_for(spot.visit, spot.slice.bits) else { continue };
             let Some(mut held) = what_is_held(&latch, &spot, key) else { continue };
             let mut locked = (None, latch);

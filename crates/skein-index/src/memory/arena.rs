@@ -8,10 +8,10 @@ use super::bin::Bin;
 use super::class::{MAX_SMALL, class_of, size_of_class};
 use super::heap::Heap;
 use super::large::{alloc_large, footprint, free_large, recount_large};
-use super::span::span_of;
+use super::span::{share, span_of};
 
 /// How many parts there are.
-pub(super) const PARTS: usize = 4;
+pub const PARTS: usize = 4;
 
 /// What memory is used for; live bytes are counted for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +156,18 @@ impl Arena {
     /// Adds up some hundred counters, so it is for reports; to check a budget before every write use
     /// [`taken`](Self::taken).
     pub fn live(&self, part: Part) -> usize {
-        self.heap.live(part)
+        self.live_by_part()[part as usize]
+    }
+
+    /// As [`live`](Self::live), of all parts at the price of one, in the order in which [`Part`] names them.
+    pub fn live_by_part(&self) -> [usize; PARTS] {
+        self.heap.live(|size| size)
+    }
+
+    /// As [`live_by_part`](Self::live_by_part), with each object's share of what is left over in spans because no object fits there: up to an eighth, for
+    /// objects of some kilobytes.
+    pub fn shares_by_part(&self) -> [usize; PARTS] {
+        self.heap.live(share)
     }
 
     /// Bytes in use, counted by whole spans of 64 KiB, with large objects and arrays of [`Words`](super::Words): one atomic read.

@@ -48,10 +48,13 @@ impl Bin {
         }
     }
 
-    /// Bytes that users own, for one part.
-    pub(super) fn live(&self, part: Part) -> usize {
-        // Relaxed: a statistic.
-        self.live[part as usize].load(Ordering::Relaxed).wrapping_mul(self.size as usize)
+    /// Adds the bytes that users own, by part.
+    pub(super) fn add_live(&self, sums: &mut [usize; PARTS], weight: fn(usize) -> usize) {
+        let weight = weight(self.size as usize);
+        for (sum, live) in sums.iter_mut().zip(&self.live) {
+            // Relaxed: a statistic. A part may be negative by itself, where another thread is about to count.
+            *sum = sum.wrapping_add(live.load(Ordering::Relaxed).wrapping_mul(weight));
+        }
     }
 
     /// # Safety

@@ -122,18 +122,18 @@ impl Heap {
         }
     }
 
-    /// Live bytes of one part.
-    pub(super) fn live(&self, part: Part) -> usize {
-        let mut sum = self.large_live[part as usize].load(Ordering::Relaxed);
+    /// Live bytes of each part; `weight` says how many count for an object of a size.
+    pub(super) fn live(&self, weight: fn(usize) -> usize) -> [usize; PARTS] {
+        let mut sums = std::array::from_fn(|part| self.large_live[part].load(Ordering::Relaxed));
         for shard in &self.shards {
             // Acquire: pairs with the Release in `new_shard`.
             let bins = shard.load(Ordering::Acquire);
             // SAFETY: shards live as long as the heap.
-            if let Some(bins) = unsafe { bins.as_ref() } {
-                sum = bins.iter().fold(sum, |sum, bin| sum.wrapping_add(bin.live(part)));
+            for bin in unsafe { bins.as_ref() }.into_iter().flatten() {
+                bin.add_live(&mut sums, weight);
             }
         }
-        sum
+        sums
     }
 
     /// Counts bytes that lie outside the regions.

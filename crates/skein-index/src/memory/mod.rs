@@ -46,7 +46,7 @@ mod tests;
 mod words;
 
 pub(crate) use address::{address_of, at_address};
-pub use arena::{Arena, Part};
+pub use arena::{Arena, PARTS, Part};
 pub use growing::GrowingWords;
 pub use skein_sync::cache::{CACHE_LINE, CachePadded, prefetch_lines, prefetch_read};
 pub use words::Words;

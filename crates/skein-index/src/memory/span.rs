@@ -69,6 +69,11 @@ pub(super) fn span_of(object: NonNull<u8>) -> *mut Span {
     std::ptr::with_exposed_provenance_mut(header_address(object.addr().get()))
 }
 
+/// The share of a span that an object of `size` bytes takes: with what is too little for one more object, about.
+pub(super) fn share(size: usize) -> usize {
+    SPAN / ((SPAN - COLOURS / 2 * size_of::<Span>()) / size)
+}
+
 impl Span {
     /// Makes the memory at `base` a span of objects of `size` bytes for `bin`.
     ///

@@ -2,7 +2,8 @@
 //!
 //! Upward, the next leaf is the one that was linked when the leaf was looked at: what has come in between since then was in this leaf.
 //! Downward, a leaf counts as the left one only while its link to the right leads back; otherwise the cursor looks again, or seeks
-//! from the anchor. A deleted leaf sends the cursor back to seek from the key it stood on. Source: Wormhole, Algorithm 2,
+//! from the anchor. A deleted leaf to the right sends the cursor to seek from that leaf's anchor, below which it has met all there was; a
+//! view that has changed, from the key that the cursor stands on. Source: Wormhole, Algorithm 2,
 //! `RangeSearchAscending`; the way down is ours.
 
 use std::marker::PhantomData;
@@ -82,7 +83,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     }
 
     /// Makes a leaf the view. False if that has to be tried again.
-    fn look(&mut self, leaf: Leaf, version: Version, start: Start<'_>, forward: bool) -> bool {
+    pub(super) fn look(&mut self, leaf: Leaf, version: Version, start: Start<'_>, forward: bool) -> bool {
         match View::of(leaf, version, start, forward) {
             Err(Unready::Unsorted) => sort_leaf::<W>(leaf),
             Err(Unready::Changed) => {}
@@ -109,7 +110,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     }
 
     /// Stands on the record at the view's place, or on the next one there is.
-    fn settle(&mut self, forward: bool) -> bool {
+    pub(super) fn settle(&mut self, forward: bool) -> bool {
         loop {
             let Some(view) = &self.view else { return self.run_off(forward) };
             if !view.is_past_end() {
@@ -117,20 +118,17 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
                 self.state = State::on(record);
                 return true;
             }
-            let left = view.leaf;
-            let entered = if forward {
-                match view.next {
-                    None => return self.run_off(true),
-                    Some(next) => self.enter(next, true),
-                }
+            // Where to seek from if the neighbour was deleted: not from the cursor's key, which a seek that came past the end has none of.
+            let (entered, boundary) = if forward {
+                let Some(next) = view.next else { return self.run_off(true) };
+                (self.enter(next, true), next.anchor())
             } else {
-                match self.step_back(left) {
-                    None => return self.run_off(false),
-                    Some(entered) => entered,
-                }
+                let left = view.leaf;
+                let Some(entered) = self.step_back(left) else { return self.run_off(false) };
+                (entered, left.anchor())
             };
             if !entered {
-                return if forward { self.resume(true) } else { self.seek_from(left.anchor(), false, false) };
+                return self.seek_from(boundary, forward, forward);
             }
         }
     }
@@ -148,14 +146,12 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         }
     }
 
-    /// The leaf has changed: seeks anew from where the cursor stood.
+    /// The leaf has changed, or the scan turns: seeks anew from where the cursor stands. A view's first record is always there, so who comes
+    /// to one that is not has stood on one.
     #[cold]
     fn resume(&mut self, forward: bool) -> bool {
-        match self.state {
-            State::On(record, _) => self.seek_from(record.key(), false, forward),
-            _ if forward => self.seek_from(b"", true, true),
-            _ => self.last(),
-        }
+        let State::On(record, _) = self.state else { unreachable!("a step begins on a record") };
+        self.seek_from(record.key(), false, forward)
     }
 
     fn run_off(&mut self, forward: bool) -> bool {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::cursor::WormholeCursor;
 use super::variant::WITHOUT_SHORT_ANCHORS;
+use super::view::Start;
 use super::{Shape, Wormhole};
 use crate::hash::PrefixHash;
-use crate::index::{OrderedIndex, Refused};
+use crate::index::{Cursor, OrderedIndex, Refused};
 use crate::slot::Inline;
 use skein_sync::reclaim::Collector;
 
@@ -128,6 +130,33 @@ fn a_split_looks_for_a_short_anchor() {
     let mean = |shape: Shape| shape.anchor_bytes / shape.leaves;
     assert!(2 * mean(short) < mean(middle) + 30, "{short:?}, {middle:?}");
     assert!(short.items < middle.items);
+}
+
+/// Incident: a seek came to the end of a leaf whose right neighbour was merged away just then. Consequence: the scan began at the first key
+/// of all. Fix: it goes on from the neighbour's anchor.
+#[test]
+fn a_seek_past_a_leaf_whose_neighbour_goes_stays_above_its_key() {
+    let keys: Vec<Vec<u8>> = [0, 10, 20, 30, 40, 50, 60, 70].map(|key| vec![key]).to_vec();
+    let index: Small = filled(&keys);
+    let remove = |gone: &[u8]| {
+        for &key in gone {
+            assert!(index.remove(&[key], &index.collector().enter()).is_some());
+        }
+    };
+    let guard = index.collector().enter();
+    let mut cursor = WormholeCursor::new(&index, &guard);
+    let (key, tag) = (&[35][..], 0);
+    assert!(cursor.look(
+        index.first,
+        index.first.stable::<4>(),
+        Start::Key { key, tag, inclusive: true },
+        true
+    ));
+    remove(&[50, 60, 70]);
+    let neighbour = index.first.next().expect("two leaves");
+    remove(&[0, 10, 20]);
+    assert!(neighbour.is_deleted::<4>() && cursor.settle(true));
+    assert_eq!(cursor.key(), Some(&[40][..]));
 }
 
 #[test]

@@ -24,12 +24,11 @@ pub trait Family {
 }
 
 /// Writes the suite's tests for a family.
-#[macro_export]
 macro_rules! conformance {
     ($module:ident, $family:ty) => {
         mod $module {
             use super::*;
-            $crate::conformance!(@tests $family,
+            $crate::support::conformance::conformance!(@tests $family,
                 starts_empty, keeps_what_is_put, any_bytes_are_a_key, trailing_zeros_count, the_longest_key,
                 compute_sees_and_decides, a_panic_leaves_all_as_it_was, insert_if_absent_keeps_the_first,
                 get_many_answers_each_key_once, cursor_goes_both_ways, cursor_turns_round, cursor_outlives_changes, cursor_changes_threads,
@@ -41,6 +40,8 @@ macro_rules! conformance {
         $(#[test] fn $name() { $crate::support::conformance::$name::<$family>(); })*
     };
 }
+
+pub(crate) use conformance;
 
 /// Keys that share much, as long as the index takes them.
 fn paths<F: Family>(count: usize) -> Vec<Vec<u8>> {

@@ -14,8 +14,11 @@
 //! 3. `durable` is raised only when all participants' syncs have returned `Ok`.
 //! 4. A failed write or sync stops all writing for good: after it nobody knows what of it is on disk, and a second
 //!    sync that succeeds would prove nothing.
+//! 5. But for a write that found no room: that is known to be undone, and nothing of its epoch is durable. New operations are refused, the
+//!    epoch waits, and the committer's thread tries just the same bytes at just the same places until there is room ([`room`]).
 
 mod parts;
+mod room;
 mod turns;
 
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
@@ -29,12 +32,14 @@ use crate::storage::Storage;
 use crate::writer::LogWriter;
 use crate::{Durability, LogError, Result};
 use parts::Parts;
+use room::Stalled;
 use skein_sync::locks::lock;
 use turns::{Token, Turn};
 
 const RUNNING: u8 = 0;
 const POISONED: u8 = 1;
 const CLOSED: u8 = 2;
+const NO_ROOM: u8 = 3;
 
 type Callback = Box<dyn Fn() + Send + Sync>;
 
@@ -49,6 +54,10 @@ pub struct Shared {
     durable: AtomicU64,
     state: AtomicU8,
     cause: OnceLock<String>,
+    /// Why there is no room, last time.
+    no_room: Mutex<String>,
+    /// Used by whoever holds the token.
+    stalled: Mutex<Stalled>,
     commits: AtomicU64,
     turn: Mutex<Turn>,
     /// The token is free, or the durable epoch has advanced, or writes have stopped.
@@ -88,6 +97,8 @@ impl Shared {
             durable,
             state: AtomicU8::new(RUNNING),
             cause: OnceLock::new(),
+            no_room: Mutex::default(),
+            stalled: Mutex::default(),
             commits: AtomicU64::new(0),
             turn: Mutex::default(),
             turned: Condvar::new(),
@@ -113,7 +124,7 @@ impl Shared {
     /// Whether operations are taken.
     ///
     /// # Errors
-    /// The log is poisoned or closed.
+    /// The log is poisoned, closed, or without room.
     #[inline]
     pub fn check(&self) -> Result<()> {
         // Relaxed: who enters an epoch after the one in which the log was closed sees it through the gate.
@@ -127,13 +138,15 @@ impl Shared {
     fn refusal(&self, state: u8) -> LogError {
         match self.cause.get() {
             Some(cause) if state == POISONED => LogError::Poisoned { cause: cause.clone() },
+            _ if state == NO_ROOM => LogError::NoRoom { cause: lock(&self.no_room).clone() },
             _ => LogError::Closed,
         }
     }
 
     /// Why writes are stopped, if a failure stopped them.
     pub fn poisoned(&self) -> Option<LogError> {
-        self.cause.get().map(|cause| LogError::Poisoned { cause: cause.clone() })
+        let poisoned = self.cause.get().map(|cause| LogError::Poisoned { cause: cause.clone() });
+        poisoned.or_else(|| self.wants_room().then(|| self.refusal(NO_ROOM)))
     }
 
     /// Stops all writing for good (invariant 4).
@@ -199,15 +212,23 @@ impl Shared {
 
     /// One commit. With `everywhere` all logs that were ever written to take part, data or not.
     fn commit_with(&self, _token: &Token<'_>, everywhere: bool) -> Result<u64> {
-        let epoch = self.gate.close();
+        let Stalled { epoch, jobs } = std::mem::take(&mut *lock(&self.stalled));
+        let epoch = epoch.unwrap_or_else(|| self.gate.close());
         let before = self.durable();
         if planted::is_on(Bug::EarlyAcknowledgement) {
             self.make_durable(epoch);
         }
-        if let Err(error) = self.write_epoch(epoch, before, everywhere) {
-            self.poison(&error);
-            return Err(self.refusal(POISONED));
+        let written = if jobs.is_empty() {
+            self.write_epoch(epoch, before, everywhere)
+        } else {
+            self.write_parts(jobs.into_iter())
+        };
+        if let Err(error) = written {
+            lock(&self.stalled).epoch = Some(epoch);
+            return Err(self.stop_for(&error));
         }
+        self.go_on();
+        self.writers.iter().for_each(|writer| writer.buffer.made_durable());
         self.make_durable(epoch);
         Ok(epoch)
     }
@@ -224,6 +245,11 @@ impl Shared {
     /// if the log was closed before.
     pub fn close(&self) -> Result<Option<u64>> {
         let token = self.token();
+        if self.wants_room()
+            && let Err(error) = self.commit_with(&token, false)
+        {
+            self.poison(&error);
+        }
         // Release, as the gate's epoch is: who enters a later epoch sees it.
         let state = self.state.compare_exchange(RUNNING, CLOSED, Ordering::Release, Ordering::Relaxed);
         let closed = match state {

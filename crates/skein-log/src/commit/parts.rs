@@ -3,36 +3,48 @@
 use skein_sync::locks::{lock, wait};
 
 use super::{POISONED, Shared};
-use crate::record::Participant;
-use crate::writer::Job;
+use crate::log_file::{LogFile, Part};
+use crate::record::{Mark, Participant};
+use crate::writer::{Job, Undone};
 use crate::{LogError, Result};
 
 /// How the parts of a commit went that other threads do.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) running: usize,
-    pub(super) failed: Option<LogError>,
+    pub(super) undone: Undones,
+}
+
+/// Parts that were not done.
+#[derive(Debug, Default)]
+pub(super) struct Undones {
+    /// For want of room: to be done when there is some.
+    pub(super) jobs: Vec<Job>,
+    /// The worst of the failures: want of room is none that lasts.
+    pub(super) error: Option<LogError>,
+}
+
+impl Undones {
+    fn add(&mut self, error: LogError) {
+        if self.error.as_ref().is_none_or(LogError::is_no_room) {
+            self.error = Some(error);
+        }
+    }
+
+    fn note(&mut self, result: std::result::Result<(), Box<Undone>>) {
+        if let Err(undone) = result {
+            self.jobs.push(undone.job);
+            self.add(undone.error);
+        }
+    }
 }
 
 impl Shared {
     /// Writes and syncs all records of `epoch`, which is closed, and its marks.
+    ///
+    /// If there is no room, either all is as before, or `Stalled::jobs` is what is left to do.
     pub(super) fn write_epoch(&self, epoch: u64, durable_before: u64, everywhere: bool) -> Result<()> {
-        let mut files = Vec::new();
-        for writer in &self.writers {
-            let file = writer.file();
-            // Taken under the file's lock, like a drain: the order in the file is the order of taking.
-            let taken = writer.buffer.take_closed(epoch);
-            if !taken.bytes.is_empty() || file.has_unsynced() || (everywhere && file.is_used()) {
-                files.push((file, taken.bytes));
-            } else if writer.buffer.wants_drain() {
-                writer.ask_to_drain();
-            }
-        }
-        let count = files.len();
-        let mut parts = Vec::with_capacity(count);
-        for (mut file, bytes) in files {
-            parts.push(file.begin_part(&self.maker, epoch, bytes, count)?);
-        }
+        let parts = self.reserve_parts(epoch, everywhere)?;
         let participants: Vec<Participant> =
             parts.iter().map(|part| Participant { log: part.log as u32, mark: part.mark }).collect();
         self.write_parts(parts.into_iter().map(|part| Job {
@@ -43,43 +55,78 @@ impl Shared {
         }))
     }
 
+    /// Takes the records of `epoch` out of the buffers, and reserves their places; all, or nothing is taken.
+    fn reserve_parts(&self, epoch: u64, everywhere: bool) -> Result<Vec<Part>> {
+        let mut files: Vec<_> = self.writers.iter().map(|writer| (writer, writer.file())).collect();
+        for (_, file) in &mut files {
+            file.catch_up()?;
+        }
+        // Taken under the files' locks, like a drain: the order in a file is the order of taking.
+        let taken = files.into_iter().map(|(writer, file)| (writer, file, writer.buffer.take_closed(epoch)));
+        let mut taken: Vec<_> = taken.collect();
+        let takes_part = |file: &LogFile, bytes: &[u8]| {
+            !bytes.is_empty() || file.has_unsynced() || (everywhere && file.is_used())
+        };
+        let count = taken.iter().filter(|(_, file, chunk)| takes_part(file, &chunk.bytes)).count();
+        let mut reserving = taken.iter_mut().filter(|(_, file, chunk)| takes_part(file, &chunk.bytes));
+        let room = reserving.try_for_each(|(_, file, chunk)| {
+            file.make_room(&self.maker, epoch, (chunk.bytes.len() + Mark::record_len(count)) as u64)
+        });
+        if let Err(error) = room {
+            for (writer, _file, chunk) in taken {
+                writer.buffer.put_back(chunk);
+            }
+            return Err(error);
+        }
+        let mut parts = Vec::with_capacity(count);
+        for (writer, mut file, chunk) in taken {
+            if takes_part(&file, &chunk.bytes) {
+                parts.push(file.begin_part(epoch, chunk.bytes, count)?);
+            } else if writer.buffer.wants_drain() {
+                writer.ask_to_drain();
+            }
+        }
+        Ok(parts)
+    }
+
     /// Writes and syncs the parts: the first one here, the others in their writers' threads.
-    fn write_parts(&self, mut jobs: impl ExactSizeIterator<Item = Job>) -> Result<()> {
+    pub(super) fn write_parts(&self, mut jobs: impl ExactSizeIterator<Item = Job>) -> Result<()> {
         let Some(own) = jobs.next() else { return Ok(()) };
         let others = jobs.len();
         if others > 0 {
-            *lock(&self.parts) = Parts { running: others, failed: None };
+            *lock(&self.parts) = Parts { running: others, undone: Undones::default() };
         }
         for job in jobs {
             let writer = &self.writers[job.part.log];
             if !writer.give(job) {
-                self.part_done(Err(self.refusal(POISONED)));
+                let mut parts = lock(&self.parts);
+                parts.undone.add(self.refusal(POISONED));
+                parts.running -= 1;
             }
         }
         let writer = &self.writers[own.part.log];
-        let mut result = writer.do_job(own);
-        if others > 0 {
-            let mut parts = lock(&self.parts);
-            while parts.running > 0 {
-                parts = wait(&self.part_done, parts);
-            }
-            result = result.and(parts.failed.take().map_or(Ok(()), Err));
+        let result = writer.do_job(own);
+        let mut parts = lock(&self.parts);
+        while parts.running > 0 {
+            parts = wait(&self.part_done, parts);
         }
+        parts.undone.note(result);
+        let Undones { jobs, error } = std::mem::take(&mut parts.undone);
+        drop(parts);
+        lock(&self.stalled).jobs = jobs;
         for writer in &self.writers {
             if writer.buffer.wants_drain() {
                 writer.ask_to_drain();
             }
         }
-        result
+        error.map_or(Ok(()), Err)
     }
 
     /// A writer's thread has done its part.
-    pub fn part_done(&self, result: Result<()>) {
+    pub fn part_done(&self, result: std::result::Result<(), Box<Undone>>) {
         let mut parts = lock(&self.parts);
         parts.running -= 1;
-        if let Err(error) = result {
-            parts.failed = Some(error);
-        }
+        parts.undone.note(result);
         self.part_done.notify_all();
     }
 }

@@ -7,6 +7,9 @@ use skein_sync::locks::{lock, wait, wait_timeout};
 use super::Shared;
 use crate::Durability;
 
+/// Between two looks whether there is room on the disk again.
+const BETWEEN_TRIES: Duration = Duration::from_millis(200);
+
 /// Who may commit, and who is asked to.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
@@ -71,7 +74,16 @@ impl Shared {
     pub fn run_committer(&self, interval: Duration) {
         let mut turn = lock(&self.turn);
         let mut last = Instant::now();
-        while !turn.ended && self.check().is_ok() {
+        while !turn.ended && !self.is_over() {
+            if self.wants_room() {
+                drop(turn);
+                self.try_again();
+                turn = lock(&self.turn);
+                if !turn.ended && self.wants_room() {
+                    turn = wait_timeout(&self.asked, turn, BETWEEN_TRIES);
+                }
+                continue;
+            }
             let requested = turn.requested.min(self.gate.epoch());
             if requested > self.durable() {
                 drop(turn);

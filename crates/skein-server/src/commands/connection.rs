@@ -1,12 +1,14 @@
 //! Commands about the connection itself.
 
-use super::fault::{NO_AUTH, NOT_AN_INTEGER};
-use super::{Context, Fault, Next, is};
-use crate::client::same_secret;
+use super::access::denied::remember_login;
+use super::fault::NO_AUTH;
+use super::{Command, Context, Fault, Handler, Next, is};
+use crate::acl::DEFAULT;
+use crate::client::Replies;
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Protocol, Reply};
 
-const BAD_NAME: Fault =
+pub(super) const BAD_NAME: Fault =
     Fault::text("ERR Client names cannot contain spaces, newlines or special characters.");
 
 type Answer = Result<Next, Fault>;
@@ -30,45 +32,26 @@ pub(super) fn quit(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> 
     Ok(Next::Close)
 }
 
-pub(super) fn select(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    match parse_i64(args.get(1)).map(i32::try_from) {
-        Some(Ok(0)) => reply.ok(),
-        Some(Ok(_)) => return Err(Fault::text("ERR DB index is out of range")),
-        Some(Err(_)) => {
-            return Err(Fault::text(
-                "ERR value is out of range, value must between -2147483648 and 2147483647",
-            ));
-        }
-        None => return Err(NOT_AN_INTEGER),
-    }
-    Ok(Next::Done)
-}
-
-/// Checks a password; the only user is "default".
-fn log_in(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<(), Fault> {
-    let matches = match &context.shared.options.password {
-        Some(secret) => same_secret(password, secret),
-        // As in Redis, without a password the default user takes any.
-        None => true,
-    };
-    if user == b"default" && matches {
-        context.client.authenticated = true;
+/// Logs in with a password that came with the command `given_with`.
+fn log_in(context: &mut Context<'_>, given_with: &[u8], user: &[u8], password: &[u8]) -> Result<(), Fault> {
+    if context.client.log_in(&context.shared.acl.users, user, password) {
         return Ok(());
     }
+    remember_login(context.shared, context.client, given_with, user);
     tracing::warn!(client = context.client.id, "a client gave a wrong password");
     Err(Fault::text("WRONGPASS invalid username-password pair or user is disabled."))
 }
 
 pub(super) fn auth(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
     match args.len() {
-        2 if context.shared.options.password.is_none() => {
+        2 if context.shared.acl.users.default_user().no_password => {
             return Err(Fault::text(
                 "ERR AUTH <password> called without any password configured for the default user. \
                  Are you sure your configuration is correct?",
             ));
         }
-        2 => log_in(context, b"default", args.get(1))?,
-        3 => log_in(context, args.get(1), args.get(2))?,
+        2 => log_in(context, args.get(0), DEFAULT, args.get(1))?,
+        3 => log_in(context, args.get(0), args.get(1), args.get(2))?,
         _ => return Err(super::fault::SYNTAX),
     }
     reply.ok();
@@ -90,10 +73,10 @@ pub(super) fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Repl
     while at < args.len() {
         let rest = args.len() - at - 1;
         if is(args.get(at), "AUTH") && rest >= 2 {
-            log_in(context, args.get(at + 1), args.get(at + 2))?;
+            log_in(context, args.get(0), args.get(at + 1), args.get(at + 2))?;
             at += 3;
         } else if is(args.get(at), "SETNAME") && rest >= 1 {
-            context.client.name = checked_name(args.get(at + 1), BAD_NAME)?;
+            context.client.card.said().name = checked_name(args.get(at + 1), BAD_NAME)?;
             at += 2;
         } else {
             let mut text = b"ERR Syntax error in HELLO option '".to_vec();
@@ -109,7 +92,7 @@ pub(super) fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Repl
              the same time",
         ));
     }
-    context.client.protocol = protocol;
+    context.client.set_protocol(protocol);
     reply.set_protocol(protocol);
     greet(context, reply);
     Ok(Next::Done)
@@ -134,91 +117,27 @@ fn greet(context: &Context<'_>, reply: &mut Reply<'_>) {
 }
 
 /// Names go into lists that are read line by line and word by word.
-fn checked_name(name: &[u8], fault: Fault) -> Result<Vec<u8>, Fault> {
+pub(super) fn checked_name(name: &[u8], fault: Fault) -> Result<Vec<u8>, Fault> {
     if name.iter().all(u8::is_ascii_graphic) { Ok(name.to_vec()) } else { Err(fault) }
 }
 
-const CLIENT_HELP: &[&str] = &[
-    "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "GETNAME",
-    "    Return the name of the current connection.",
-    "ID",
-    "    Return the ID of the current connection.",
-    "SETINFO <LIB-NAME|LIB-VER> <value>",
-    "    Set the name or the version of the client library.",
-    "SETNAME <name>",
-    "    Assign the name <name> to the current connection.",
-    "HELP",
-    "    Print this help.",
-];
-
-/// A client's subcommands and how many arguments they take.
-pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    const SUBCOMMANDS: &[(&str, usize)] =
-        &[("id", 2), ("getname", 2), ("setname", 3), ("setinfo", 4), ("help", 2)];
-    let subcommand = subcommand("client", SUBCOMMANDS, args)?;
+/// A connection as it was when it was new, but for what its library said of itself.
+pub(super) fn reset(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
     let client = &mut *context.client;
-    match subcommand {
-        "id" => reply.count(client.id as usize),
-        "getname" if client.name.is_empty() => reply.null(),
-        "getname" => reply.bulk(&client.name),
-        "setname" => {
-            client.name = checked_name(args.get(2), BAD_NAME)?;
-            reply.ok();
-        }
-        "setinfo" => {
-            set_info(context, args.get(2), args.get(3))?;
-            reply.ok();
-        }
-        _ => help(CLIENT_HELP, reply),
-    }
+    client.set_protocol(Protocol::default());
+    client.replies = Replies::All;
+    client.leave_multi();
+    client.log_out(&context.shared.acl.users);
+    client.card.said().name.clear();
+    reply.set_protocol(client.protocol);
+    reply.simple("RESET");
     Ok(Next::Done)
 }
 
-fn set_info(context: &mut Context<'_>, attribute: &[u8], value: &[u8]) -> Result<(), Fault> {
-    let (place, name) = if is(attribute, "lib-name") {
-        (&mut context.client.library, "lib-name")
-    } else if is(attribute, "lib-ver") {
-        (&mut context.client.library_version, "lib-ver")
-    } else {
-        let mut text = b"ERR Unrecognized option '".to_vec();
-        text.extend_from_slice(attribute);
-        text.push(b'\'');
-        return Err(Fault::owned(text));
-    };
-    let fault = Fault::owned(format!("ERR {name} cannot contain spaces, newlines or special characters."));
-    *place = checked_name(value, fault)?;
-    Ok(())
-}
-
-/// A help text: an array of lines.
-pub(super) fn help(lines: &[&str], reply: &mut Reply<'_>) {
-    reply.array(lines.len());
-    for line in lines {
-        reply.simple(line);
-    }
-}
-
-/// Finds a subcommand (argument 1) and checks how many arguments it has; 0 for any number.
-pub(super) fn subcommand(
-    command: &str,
-    known: &[(&'static str, usize)],
-    args: &Args<'_>,
-) -> Result<&'static str, Fault> {
-    let given = args.get(1);
-    match known.iter().find(|(name, _)| is(given, name)) {
-        Some((name, wanted)) if *wanted == 0 || *wanted == args.len() => Ok(name),
-        Some((name, _)) => Err(Fault::wrong_arity(&format!("{command}|{name}"))),
-        None => {
-            let mut text = b"ERR unknown subcommand '".to_vec();
-            text.extend_from_slice(&given[..given.len().min(128)]);
-            text.extend_from_slice(format!("'. Try {} HELP.", command.to_ascii_uppercase()).as_bytes());
-            Err(Fault::owned(text))
-        }
-    }
-}
-
 /// What a client hears that has not given the password.
-pub(crate) fn refuse_unauthenticated(reply: &mut Reply<'_>) {
-    reply.error(NO_AUTH);
+pub(crate) fn refuse_unauthenticated(command: &Command, reply: &mut Reply<'_>) {
+    let fault = Fault::text(NO_AUTH);
+    // As Redis has it, an EXEC that is refused is a transaction that fails.
+    let fault = if matches!(command.handler, Handler::Exec) { fault.aborts() } else { fault };
+    fault.write(reply);
 }

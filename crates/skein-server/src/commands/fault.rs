@@ -12,12 +12,17 @@ use crate::resp::Reply;
 
 pub(crate) const SYNTAX: Fault = Fault::text("ERR syntax error");
 pub(crate) const NOT_AN_INTEGER: Fault = Fault::text("ERR value is not an integer or out of range");
+pub(crate) const NOT_A_FLOAT: Fault = Fault::text("ERR value is not a valid float");
+pub(crate) const INFINITE_SUM: Fault = Fault::text("ERR increment would produce NaN or Infinity");
 pub(crate) const OVERFLOW: Fault = Fault::text("ERR increment or decrement would overflow");
 pub(crate) const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
+pub(crate) const NOT_IN_MULTI: Fault = Fault::text("ERR Command not allowed inside a transaction");
+pub(crate) const OUT_OF_MEMORY: Fault =
+    Fault::text("OOM command not allowed when used memory > 'maxmemory'.");
 pub(crate) const NO_AUTH: &str = "NOAUTH Authentication required.";
 
 /// Why a command was not done: an error reply. Nothing was written then, unless the command's page says otherwise.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Fault(Cow<'static, [u8]>);
 
 impl Fault {
@@ -37,6 +42,21 @@ impl Fault {
         Self::owned(format!("ERR wrong number of arguments for '{command}' command"))
     }
 
+    /// An integer that is none of the range that it has to be of.
+    pub(crate) fn out_of_range(least: i64, most: i64) -> Self {
+        Self::owned(format!("ERR value is out of range, value must between {least} and {most}"))
+    }
+
+    /// What the client hears if a transaction was not run because of this.
+    pub(crate) fn aborts(&self) -> Self {
+        Self::owned([b"EXECABORT Transaction discarded because of: ", &*self.0].concat())
+    }
+
+    /// What is said.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     pub(crate) fn write(&self, reply: &mut Reply<'_>) {
         reply.error_bytes(&self.0);
     }
@@ -48,8 +68,11 @@ impl From<RowError> for Fault {
             RowError::WrongKind { .. } => Self::wrong_type(),
             RowError::NotAnInteger => NOT_AN_INTEGER,
             RowError::Overflow { .. } => OVERFLOW,
-            RowError::OverBudget { .. } | RowError::IndexFull { .. } => Self::owned(format!("OOM {error}")),
-            RowError::WritesStopped { .. } => Self::owned(format!("MISCONF {error}")),
+            RowError::OverBudget { .. } => OUT_OF_MEMORY,
+            RowError::IndexFull { .. } => Self::owned(format!("OOM {error}")),
+            RowError::WritesStopped { .. } | RowError::NoRoomOnDisk { .. } => {
+                Self::owned(format!("MISCONF {error}"))
+            }
             _ => Self::owned(format!("ERR {error}")),
         }
     }

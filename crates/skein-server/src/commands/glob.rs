@@ -66,13 +66,14 @@ fn class(pattern: &[u8], byte: u8) -> (bool, usize) {
     (found != negated, (at + 1).min(pattern.len()))
 }
 
-/// The bytes with which every match begins.
-pub(crate) fn literal_prefix(pattern: &[u8]) -> Vec<u8> {
+/// The bytes with which every match begins, and whether they are all of it.
+pub(crate) fn literal_prefix(pattern: &[u8]) -> (Vec<u8>, bool) {
     let mut prefix = Vec::new();
     let mut rest = pattern;
     loop {
         match rest {
-            [] | [b'*' | b'?' | b'[', ..] => return prefix,
+            [] => return (prefix, true),
+            [b'*' | b'?' | b'[', ..] => return (prefix, false),
             [b'\\', literal, after @ ..] | [literal, after @ ..] => {
                 prefix.push(*literal);
                 rest = after;
@@ -122,10 +123,16 @@ mod tests {
 
     #[test]
     fn prefixes() {
-        for (pattern, prefix) in
-            [("user:*", "user:"), ("*", ""), ("a\\*b?", "a*b"), ("abc", "abc"), ("a[b]", "a")]
-        {
-            assert_eq!(literal_prefix(pattern.as_bytes()), prefix.as_bytes());
+        for (pattern, prefix, whole) in [
+            ("user:*", "user:", false),
+            ("*", "", false),
+            ("a\\*b?", "a*b", false),
+            ("abc", "abc", true),
+            ("a[b]", "a", false),
+            ("", "", true),
+            ("a\\", "a\\", true),
+        ] {
+            assert_eq!(literal_prefix(pattern.as_bytes()), (prefix.into(), whole), "{pattern}");
         }
     }
 }

@@ -1,48 +1,100 @@
-//! Commands on rows of columns, which Redis calls hashes and fields.
+//! Commands on columns, which Redis calls fields of hashes. They lie in the row of their key, or, if they are many, each is an entry of its own; here is no difference, but that
+//! answers with many of the latter are given in slices, from a view of them (`all`, `commands::any`).
+
+mod all;
+mod random;
+mod scan;
+
+use std::ops::ControlFlow;
 
 use super::Fault;
-use super::fault::{NOT_AN_INTEGER, WRONG_TYPE};
-use crate::engine::{Error, RowError, RowRef, RowWriter as _, VALUE_BYTES_MAX, Writer};
+use super::fault::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, WRONG_TYPE};
+use crate::engine::{ColumnsReader, Error, RowError, RowRef, RowWriter as _, VALUE_BYTES_MAX, Writer};
+use crate::long_double::LongDouble;
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
-/// The row as one of columns; `Err` if it holds a value.
-fn columns_of(row: Option<RowRef<'_>>) -> Result<Option<RowRef<'_>>, ()> {
-    match row {
-        Some(row) if !row.has_columns() => Err(()),
-        _ => Ok(row),
+pub(super) use all::{Columns, hgetall, hkeys, hvals};
+pub(super) use random::{hrand_field, hrand_field_in_slices};
+pub(super) use scan::hscan;
+
+/// Bytes of a reply that each of its columns takes besides name and value, roughly.
+const COLUMN_OVERHEAD: usize = 16;
+
+/// The columns of a row, wherever they lie; `Err` if it holds something else. Those that have ended since the row was read are as good as absent.
+fn columns_of(row: Option<RowRef<'_>>) -> Result<Option<ColumnsReader<'_>>, ()> {
+    match row.map(RowRef::read_columns) {
+        Some(None) => Err(()),
+        columns => Ok(columns.flatten().filter(|columns| !columns.is_empty())),
     }
 }
 
-/// Answers from a row of columns or from none, and with WRONGTYPE from one with a value.
-fn with_columns<'r>(
-    row: Option<RowRef<'r>>,
+/// Answers from columns or from none, and with WRONGTYPE from anything else.
+fn with_columns(
+    row: Option<RowRef<'_>>,
     reply: &mut Reply<'_>,
-    answer: impl FnOnce(Option<RowRef<'r>>, &mut Reply<'_>),
+    answer: impl FnOnce(Option<&ColumnsReader<'_>>, &mut Reply<'_>),
 ) {
     match columns_of(row) {
-        Ok(row) => answer(row, reply),
+        Ok(columns) => answer(columns.as_ref(), reply),
         Err(()) => reply.error(WRONG_TYPE),
     }
 }
 
 pub(super) fn hget(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
-    with_columns(row, reply, |row, reply| reply.bulk_or_null(row.and_then(|row| row.column(args.get(2)))));
+    with_columns(row, reply, |columns, reply| {
+        reply.bulk_or_null(columns.and_then(|columns| columns.get(args.get(2))));
+    });
 }
 
 pub(super) fn hexists(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
-    with_columns(row, reply, |row, reply| {
-        reply.int(row.is_some_and(|row| row.column(args.get(2)).is_some()).into());
+    with_columns(row, reply, |columns, reply| {
+        reply.int(columns.is_some_and(|columns| columns.get(args.get(2)).is_some()).into());
     });
 }
 
 pub(super) fn hlen(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
-    with_columns(row, reply, |row, reply| reply.count(row.map_or(0, RowRef::column_count)));
+    with_columns(row, reply, |columns, reply| reply.count(columns.map_or(0, ColumnsReader::len)));
+}
+
+pub(super) fn hstrlen(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    with_columns(row, reply, |columns, reply| {
+        reply.count(columns.and_then(|columns| columns.get(args.get(2))).map_or(0, <[u8]>::len));
+    });
+}
+
+/// Writes something of each column to a reply that began at `start`; if that gets too long, it becomes an error.
+fn write_each(
+    columns: &ColumnsReader<'_>,
+    reply: &mut Reply<'_>,
+    start: usize,
+    mut write: impl FnMut(&[u8], &[u8], &mut Reply<'_>),
+) {
+    // What lies in a row is not longer than that.
+    let most = VALUE_BYTES_MAX + columns.len().saturating_mul(2 * COLUMN_OVERHEAD);
+    let mut fits = true;
+    columns.walk(None, |name, value| {
+        fits = reply.position() - start + name.len() + value.len() <= most;
+        if !fits {
+            return ControlFlow::Break(());
+        }
+        write(name, value, reply);
+        ControlFlow::Continue(())
+    });
+    if !fits {
+        reply.truncate(start);
+        reply.error_bytes(
+            format!(
+                "ERR the reply would be longer than the limit of {VALUE_BYTES_MAX} bytes; ask for single columns, or use HSCAN"
+            )
+            .as_bytes(),
+        );
+    }
 }
 
 pub(super) fn hmget(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
-    with_columns(row, reply, |row, reply| {
-        if let Err(fault) = write_named(row, args.from(2), reply) {
+    with_columns(row, reply, |columns, reply| {
+        if let Err(fault) = write_named(columns, args.from(2), reply) {
             fault.write(reply);
         }
     });
@@ -51,11 +103,12 @@ pub(super) fn hmget(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<
 /// The columns of these names as an array, null where there is none. One that is named many times is written many times,
 /// so their length has a bound: that of a row.
 pub(super) fn write_named<'n>(
-    row: Option<RowRef<'_>>,
+    columns: Option<&ColumnsReader<'_>>,
     names: impl Iterator<Item = &'n [u8]>,
     reply: &mut Reply<'_>,
 ) -> Result<(), Fault> {
-    let values: Vec<Option<&[u8]>> = names.map(|name| row.and_then(|row| row.column(name))).collect();
+    let values: Vec<Option<&[u8]>> =
+        names.map(|name| columns.and_then(|columns| columns.get(name))).collect();
     let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
     if bytes > VALUE_BYTES_MAX {
         return Err(Fault::owned(format!(
@@ -69,34 +122,71 @@ pub(super) fn write_named<'n>(
     Ok(())
 }
 
-pub(super) fn hgetall(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
-    with_columns(row, reply, |row, reply| match row {
-        Some(row) => write_columns(row, reply),
-        None => reply.map(0),
+/// All columns, as a map.
+pub(super) fn write_columns(columns: &ColumnsReader<'_>, reply: &mut Reply<'_>) {
+    let start = reply.position();
+    reply.map(columns.len());
+    write_each(columns, reply, start, |name, value, reply| {
+        reply.bulk(name);
+        reply.bulk(value);
     });
 }
 
-/// All columns of a row, as a map.
-pub(super) fn write_columns(row: RowRef<'_>, reply: &mut Reply<'_>) {
-    reply.map(row.column_count());
-    for (name, value) in row.columns() {
-        reply.bulk(name);
-        reply.bulk(value);
-    }
-}
-
-pub(super) fn hset(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+/// Sets the columns that stand from argument 2 on; how many are new.
+fn set_columns(writer: &mut Writer<'_, '_>, args: &Args<'_>, command: &str) -> Result<usize, Fault> {
     if !args.len().is_multiple_of(2) {
-        return Err(Fault::wrong_arity("hset"));
+        return Err(Fault::wrong_arity(command));
     }
-    let new = if args.len() == 4 {
+    Ok(if args.len() == 4 {
         writer.put_columns(args.get(1), &[(args.get(2), args.get(3))])?
     } else {
         let columns: Vec<(&[u8], &[u8])> =
             (2..args.len()).step_by(2).map(|i| (args.get(i), args.get(i + 1))).collect();
         writer.put_columns(args.get(1), &columns)?
-    };
-    reply.count(new);
+    })
+}
+
+/// Columns that are copied with one write.
+const COLUMNS_COPIED: usize = 1024;
+
+/// Makes a key hold these columns, whatever it held; without any it is absent then. REQUIRES: part of a transaction.
+pub(super) fn replace_columns(
+    writer: &mut Writer<'_, '_>,
+    key: &[u8],
+    columns: &[(Vec<u8>, Vec<u8>)],
+) -> Result<(), Fault> {
+    writer.remove(key)?;
+    for some in columns.chunks(COLUMNS_COPIED) {
+        let some: Vec<(&[u8], &[u8])> = some.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        writer.put_columns(key, &some)?;
+    }
+    Ok(())
+}
+
+pub(super) fn hset(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    reply.count(set_columns(writer, args, "hset")?);
+    Ok(())
+}
+
+pub(super) fn hmset(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    set_columns(writer, args, "hmset")?;
+    reply.ok();
+    Ok(())
+}
+
+pub(super) fn hset_nx(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let set = writer.update_column(args.get(1), args.get(2), |present| {
+        Ok::<_, Fault>(present.is_none().then(|| args.get(3).to_vec()))
+    })?;
+    reply.int(set.changed.into());
     Ok(())
 }
 
@@ -117,5 +207,25 @@ pub(super) fn hincr_by(
         other => other.into(),
     })?;
     reply.int(sum);
+    Ok(())
+}
+
+pub(super) fn hincr_by_float(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let by = LongDouble::parse(args.get(3)).ok_or(NOT_A_FLOAT)?;
+    if !by.is_finite() {
+        return Err(Fault::text("ERR value is NaN or Infinity"));
+    }
+    let mut text = Vec::new();
+    writer.update_column(args.get(1), args.get(2), |present| {
+        let value = present.map_or(Some(LongDouble::ZERO), LongDouble::parse);
+        let value = value.ok_or(Fault::text("ERR hash value is not a float"))?;
+        text = value.sum(by).ok_or(INFINITE_SUM)?.to_text().into_bytes();
+        Ok::<_, Fault>(Some(text.clone()))
+    })?;
+    reply.bulk(&text);
     Ok(())
 }

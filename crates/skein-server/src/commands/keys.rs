@@ -1,8 +1,18 @@
 //! Commands on keys, whatever they hold.
 
+mod object;
+mod random;
+mod remove;
+
+use super::skein::bounds::Range;
+use super::task::{RangeTask, Shape, Task};
 use super::{Context, Fault, Next};
-use crate::engine::{RowRef, Writer};
+use crate::engine::{Direction, RowRef};
 use crate::resp::{Args, Reply};
+
+pub(super) use object::{SUBCOMMANDS as OBJECT_SUBCOMMANDS, object};
+pub(super) use random::random_key;
+pub(super) use remove::{RemoveKeysTask, del, del_in_slices};
 
 pub(super) fn exists_one(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
     reply.int(row.is_some().into());
@@ -15,7 +25,10 @@ pub(super) fn exists(
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
     let keys: Vec<&[u8]> = args.from(1).collect();
-    reply.count(context.session.count_present(&keys)?);
+    let present = context.session.count_present(&keys)?;
+    let lookups = &mut context.client.lookups;
+    (lookups.hits, lookups.misses) = (present as u64, (keys.len() - present) as u64);
+    reply.count(present);
     Ok(Next::Done)
 }
 
@@ -27,24 +40,16 @@ pub(super) fn kind(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>)
 pub(super) fn kind_name(row: Option<RowRef<'_>>) -> &'static str {
     match row {
         None => "none",
-        Some(row) if row.has_columns() => "hash",
-        Some(_) => "string",
+        Some(row) if row.value().is_some() => "string",
+        Some(row) if row.sorted_set().is_some() => "zset",
+        Some(_) => "hash",
     }
 }
 
-pub(super) fn del(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
-    // Looked up some at a time ahead of their removal, so that the reads overlap.
-    const AHEAD: usize = 32;
-    let mut count = 0;
-    for first in (1..args.len()).step_by(AHEAD) {
-        let keys = args.from(first).take(AHEAD);
-        if args.len() > 2 {
-            writer.prefetch(&keys.clone().collect::<Vec<_>>());
-        }
-        for key in keys {
-            count += usize::from(writer.remove(key)?);
-        }
-    }
-    reply.count(count);
-    Ok(())
+/// A pattern that begins with plain bytes looks at the keys that begin so.
+pub(super) fn keys(_: &mut Context<'_>, args: &Args<'_>, _: &mut Reply<'_>) -> Result<Next, Fault> {
+    let pattern = args.get(1);
+    let (range, shape) = (Range::of_pattern(pattern), Shape::Matching(pattern.to_vec()));
+    let task = RangeTask::new(range, Direction::Forward, usize::MAX, shape, None);
+    Ok(Next::Slices(Box::new(Task::Range(task))))
 }

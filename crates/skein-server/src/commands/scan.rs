@@ -1,32 +1,36 @@
 //! SCAN: the keys in order, some at a time.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
 use super::fault::{NOT_AN_INTEGER, SYNTAX};
 use super::keys::kind_name;
+use super::skein::bounds::Range;
 use super::{Context, Fault, Next, glob, is};
 use crate::engine::Direction;
-use crate::resp::number::{parse_i64, parse_u64};
-use crate::resp::{Args, Reply};
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Protocol, Reply};
+use crate::shared::Shared;
 
 /// Keys that one call looks at, whatever COUNT says: COUNT is a hint, and a worker has other clients too.
 const KEYS_PER_CALL_MAX: usize = 10_000;
 
-struct ScanOptions<'a> {
+/// The options of SCAN and its like.
+pub(super) struct ScanOptions<'a> {
     pattern: Option<&'a [u8]>,
     kind: Option<&'a [u8]>,
-    count: usize,
+    pub count: usize,
 }
 
 impl<'a> ScanOptions<'a> {
-    fn parse(args: &Args<'a>) -> Result<Self, Fault> {
+    /// Those from argument `first` on; TYPE is one of them where keys are scanned.
+    pub(super) fn parse(args: &Args<'a>, first: usize, keys: bool) -> Result<Self, Fault> {
         let mut options = Self { pattern: None, kind: None, count: 10 };
-        let mut rest = args.from(2);
+        let mut rest = args.from(first);
         while let Some(word) = rest.next() {
             let value = rest.next().ok_or(SYNTAX)?;
             if is(word, "MATCH") {
                 options.pattern = Some(value);
-            } else if is(word, "TYPE") {
+            } else if keys && is(word, "TYPE") {
                 options.kind = Some(value);
             } else if is(word, "COUNT") {
                 let count = parse_i64(value).ok_or(NOT_AN_INTEGER)?;
@@ -40,58 +44,150 @@ impl<'a> ScanOptions<'a> {
         }
         Ok(options)
     }
+
+    /// Whether the pattern, if there is one, matches.
+    pub(super) fn matches(&self, text: &[u8]) -> bool {
+        self.pattern.is_none_or(|pattern| glob::matches(pattern, text))
+    }
+}
+
+/// What one call found.
+#[derive(Default)]
+pub(super) struct Page {
+    /// The elements of the reply's list, as they are sent, and how many.
+    pub elements: Vec<u8>,
+    pub count: usize,
+    /// After what the next call goes on; `None` if this was the last one.
+    pub more_after: Option<Vec<u8>>,
+}
+
+/// A page of pairs that is being filled: of a hash or a sorted set.
+pub(super) struct Filling<'o, 'a> {
+    options: &'o ScanOptions<'a>,
+    protocol: Protocol,
+    /// Pairs that are looked at, at most, and how many were.
+    most: usize,
+    seen: usize,
+    /// The name of the last one.
+    last: Vec<u8>,
+    page: Page,
+}
+
+impl<'o, 'a> Filling<'o, 'a> {
+    pub(super) fn new(options: &'o ScanOptions<'a>, most: usize, reply: &Reply<'_>) -> Self {
+        Self { options, protocol: reply.protocol(), most, seen: 0, last: Vec::new(), page: Page::default() }
+    }
+
+    /// Takes the next pair, whose second half `write` writes, if its name matches; breaks at the first one that is for the next page.
+    pub(super) fn take(&mut self, name: &[u8], write: impl FnOnce(&mut Reply<'_>)) -> ControlFlow<()> {
+        if self.seen == self.most {
+            self.page.more_after = Some(std::mem::take(&mut self.last));
+            return ControlFlow::Break(());
+        }
+        self.seen += 1;
+        self.last.clear();
+        self.last.extend_from_slice(name);
+        if self.options.matches(name) {
+            self.page.count += 2;
+            let mut list = Reply::new(&mut self.page.elements, self.protocol);
+            list.bulk(name);
+            write(&mut list);
+        }
+        ControlFlow::Continue(())
+    }
+
+    pub(super) fn finish(self) -> Page {
+        self.page
+    }
+}
+
+pub(super) fn parse_cursor(text: &[u8]) -> Result<u64, Fault> {
+    cursor_of(text).ok_or(Fault::text("ERR invalid cursor"))
+}
+
+/// Redis reads a cursor with C's `strtoul`: a byte 0 ends it, nothing is 0, it may have a sign and leading zeros, and what is negative wraps around.
+fn cursor_of(text: &[u8]) -> Option<u64> {
+    let text = text.split(|byte| *byte == 0).next()?;
+    let (negative, digits) = match text {
+        [] => return Some(0),
+        [sign @ (b'+' | b'-'), digits @ ..] => (*sign == b'-', digits),
+        digits => (false, digits),
+    };
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some(if negative { number.wrapping_neg() } else { number })
+}
+
+/// After what a cursor goes on; `None` for cursor 0, which begins.
+pub(super) fn after_cursor(shared: &Shared, cursor: u64) -> Result<Option<Vec<u8>>, Fault> {
+    match cursor {
+        0 => Ok(None),
+        _ => shared.cursors.resume(cursor).map(Some).ok_or_else(|| unknown_cursor(cursor, shared)),
+    }
+}
+
+/// Answers with a page, and a cursor that goes on after it.
+pub(super) fn write_page(shared: &Shared, cursor: u64, page: &Page, reply: &mut Reply<'_>) {
+    let next = page.more_after.as_ref().map_or(0, |last| shared.cursors.put(last, cursor));
+    reply.array(2);
+    reply.bulk_number(next);
+    reply.array(page.count);
+    reply.raw(&page.elements);
 }
 
 pub(super) fn scan(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
-    let cursor = parse_u64(args.get(1)).ok_or(Fault::text("ERR invalid cursor"))?;
-    let options = ScanOptions::parse(args)?;
-    let after = match cursor {
-        0 => None,
-        _ => Some(context.shared.cursors.resume(cursor).ok_or_else(|| unknown_cursor(cursor, context))?),
+    let cursor = parse_cursor(args.get(1))?;
+    let options = ScanOptions::parse(args, 2, true)?;
+    let after = after_cursor(context.shared, cursor)?;
+    let range = options.pattern.map_or(Range::ALL, Range::of_pattern);
+    let rest = match after {
+        None => Some(range),
+        Some(after) => range.after(after),
     };
-    // A pattern that begins with plain bytes is a range.
-    let prefix = options.pattern.map(glob::literal_prefix).unwrap_or_default();
-    let end = skein_store::successor(&prefix);
-    let lower = match &after {
-        Some(after) if *after >= prefix => Bound::Excluded(&after[..]),
-        _ => Bound::Included(&prefix[..]),
+    let page = match rest {
+        None => Page::default(),
+        Some(rest) => gather(context, &rest, &options, reply)?,
     };
-    let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    write_page(context.shared, cursor, &page, reply);
+    Ok(Next::Done)
+}
 
-    let (mut found, mut looked_at) = (0, 0);
+/// The keys of the range that match, as many as are looked at in one call.
+fn gather(
+    context: &mut Context<'_>,
+    range: &Range,
+    options: &ScanOptions<'_>,
+    reply: &Reply<'_>,
+) -> Result<Page, Fault> {
+    let (mut page, mut looked_at) = (Page::default(), 0);
     let mut last = Vec::new();
     let mut more = false;
-    let mut keys = Vec::new();
-    let mut list = Reply::new(&mut keys, reply.protocol());
+    let mut list = Reply::new(&mut page.elements, reply.protocol());
     let most = options.count.saturating_add(1);
-    context.session.scan((lower, upper), Direction::Forward, most, |key, row| {
-        if looked_at == options.count || list.position() > context.shared.options.output_bytes_max {
+    context.session.scan(range.bounds(), Direction::Forward, most, |key, row| {
+        if looked_at == options.count || list.position() > context.shared.settings.output_bytes_max.get() {
             more = true;
             return ControlFlow::Break(());
         }
         looked_at += 1;
         last.clear();
         last.extend_from_slice(key);
-        let wanted = options.pattern.is_none_or(|pattern| glob::matches(pattern, key))
-            && options.kind.is_none_or(|kind| is(kind, kind_name(Some(row))));
-        if wanted {
-            found += 1;
+        if options.matches(key) && options.kind.is_none_or(|kind| is(kind, kind_name(Some(row)))) {
+            page.count += 1;
             list.bulk(key);
         }
         ControlFlow::Continue(())
     })?;
-    let next = if more { context.shared.cursors.put(&last, cursor) } else { 0 };
-    reply.array(2);
-    reply.bulk_number(next);
-    reply.array(found);
-    reply.raw(&keys);
-    Ok(Next::Done)
+    page.more_after = more.then_some(last);
+    Ok(page)
 }
 
-fn unknown_cursor(cursor: u64, context: &Context<'_>) -> Fault {
+fn unknown_cursor(cursor: u64, shared: &Shared) -> Fault {
     Fault::owned(format!(
         "ERR unknown cursor {cursor}: of another run of the server, or pushed out by newer ones \
          (at most {} are kept); begin again with 0",
-        context.shared.options.scan_cursors_max
+        shared.options.scan_cursors_max
     ))
 }

@@ -1,18 +1,19 @@
 //! Commands about the server.
 
-use super::connection::{help, subcommand};
-use super::fault::SYNTAX;
+use std::time::UNIX_EPOCH;
+
+use super::fault::{NOT_AN_INTEGER, SYNTAX};
 use super::skein::bounds::Range;
-use super::table::COMMANDS;
 use super::task::{RemoveTask, Task};
-use super::{Command, Context, Fault, Next, find, is};
+use super::{Context, Fault, Next, is};
 use crate::info;
+use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 type Answer = Result<Next, Fault>;
 
 pub(super) fn dbsize(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    reply.count(context.session.engine().len());
+    reply.count(context.session.len());
     Ok(Next::Done)
 }
 
@@ -45,7 +46,9 @@ pub(super) fn bgsave(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
         _ => return Err(SYNTAX),
     };
     if context.session.engine().checkpoint_in_background() {
-        reply.simple("Background saving started");
+        // It waits for the end of an EXEC.
+        let begun = if context.client.in_exec() { "scheduled" } else { "started" };
+        reply.simple(&format!("Background saving {begun}"));
     } else if schedule {
         return Err(Fault::text(
             "ERR Background save already in progress, and SCHEDULE is not there yet; try again when it is done",
@@ -53,6 +56,16 @@ pub(super) fn bgsave(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
     } else {
         return Err(Fault::text("ERR Background save already in progress"));
     }
+    Ok(Next::Done)
+}
+
+/// A checkpoint takes the place of the logs before it.
+pub(super) fn bgrewriteaof(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    if !context.session.engine().checkpoint_in_background() {
+        return Err(Fault::text("ERR Background append only file rewriting already in progress"));
+    }
+    let begun = if context.client.in_exec() { "scheduled" } else { "started" };
+    reply.simple(&format!("Background append only file rewriting {begun}"));
     Ok(Next::Done)
 }
 
@@ -81,87 +94,28 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: &Args<'_>, _: &mut Reply
     Ok(Next::Close)
 }
 
-const COMMAND_HELP: &[&str] = &[
-    "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "(no subcommand)",
-    "    Return details about all commands.",
-    "COUNT",
-    "    Return the total number of commands in this server.",
-    "DOCS [<command-name> ...]",
-    "    Return documentation details about a list of commands.",
-    "INFO [<command-name> ...]",
-    "    Return details about multiple commands.",
-    "LIST",
-    "    Return a list of all commands in this server.",
-    "HELP",
-    "    Print this help.",
-];
-
-pub(super) fn command(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    const SUBCOMMANDS: &[(&str, usize)] = &[("count", 2), ("docs", 0), ("info", 0), ("list", 0), ("help", 2)];
-    let subcommand = if args.len() == 1 { "info" } else { subcommand("command", SUBCOMMANDS, args)? };
-    match subcommand {
-        "count" => reply.count(COMMANDS.len()),
-        "docs" => docs(args, reply),
-        "info" => details(args, reply),
-        "list" if args.len() > 2 => return Err(SYNTAX),
-        "list" => {
-            reply.array(COMMANDS.len());
-            for command in &COMMANDS {
-                reply.bulk(command.name.as_bytes());
-            }
-        }
-        _ => help(COMMAND_HELP, reply),
-    }
+pub(super) fn last_save(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    // As in Redis, a server that has written none counts from its start.
+    let last = context.session.engine().stats().last_checkpoint_unix_s;
+    reply.count(if last > 0 { last } else { context.shared.started_unix_s } as usize);
     Ok(Next::Done)
 }
 
-/// The commands that are named from argument 2 on, `None` for one that is not there; all if none is named.
-fn named(args: &Args<'_>) -> Vec<Option<&'static Command>> {
-    if args.len() <= 2 {
-        return COMMANDS.iter().map(Some).collect();
-    }
-    args.from(2).map(|name| find(name).map(|index| &COMMANDS[index])).collect()
+pub(super) fn time(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+    reply.array(2);
+    reply.bulk_number(now.as_secs());
+    reply.bulk_number(now.subsec_micros().into());
+    Ok(Next::Done)
 }
 
-/// As COMMAND INFO of Redis 7: ten elements a command.
-fn details(args: &Args<'_>, reply: &mut Reply<'_>) {
-    let commands = named(args);
-    reply.array(commands.len());
-    for command in commands {
-        let Some(command) = command else {
-            reply.null();
-            continue;
-        };
-        reply.array(10);
-        reply.bulk(command.name.as_bytes());
-        reply.int(command.arity.into());
-        reply.set(command.flags.len());
-        for flag in command.flags {
-            reply.simple(flag);
-        }
-        let (first, last, step) = command.keys;
-        for number in [first, last, step] {
-            reply.int(number.into());
-        }
-        // Categories, tips, key specifications, subcommands: nothing to tell.
-        for _ in 0..4 {
-            reply.set(0);
-        }
+/// There are no replicas, so none has acknowledged anything, and none will, however long one waits.
+pub(super) fn wait(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    parse_i64(args.get(1)).ok_or(NOT_AN_INTEGER)?;
+    match parse_i64(args.get(2)) {
+        None => return Err(Fault::text("ERR timeout is not an integer or out of range")),
+        Some(..0) => return Err(Fault::text("ERR timeout is negative")),
+        Some(_) => reply.int(0),
     }
-}
-
-fn docs(args: &Args<'_>, reply: &mut Reply<'_>) {
-    let commands: Vec<&Command> = named(args).into_iter().flatten().collect();
-    reply.map(commands.len());
-    for command in commands {
-        reply.bulk(command.name.as_bytes());
-        reply.map(3);
-        for (name, text) in
-            [("summary", command.summary), ("since", env!("CARGO_PKG_VERSION")), ("group", command.group)]
-        {
-            reply.bulk(name.as_bytes());
-            reply.bulk(text.as_bytes());
-        }
-    }
+    Ok(Next::Done)
 }

@@ -1,12 +1,28 @@
 //! Commands on rows of one value.
 
+mod bits;
+pub(super) mod lcs;
+mod ranges;
+
 use skein_disk::DiskError;
 
-use super::fault::{NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
+use super::expiry::Expiry;
+use super::fault::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
 use super::{Context, Fault, Next, is};
-use crate::engine::{Change, Error, RowRef, RowWriter as _, VALUE_BYTES_MAX, Writer};
+use crate::engine::{Change, Error, RowRef, RowWriter as _, Rows, VALUE_BYTES_MAX, Writer};
+use crate::long_double::LongDouble;
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
+
+pub(super) use bits::{bit_count, bit_count_alone, bit_pos, bit_pos_alone, get_bit, set_bit};
+pub(super) use ranges::{get_range, set_range};
+
+const TOO_LONG: Fault = Fault::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+
+/// The value of a row, if there is one; an error if it holds something else.
+fn value_of(row: Option<RowRef<'_>>) -> Result<Option<&[u8]>, Fault> {
+    row.map(|row| row.value().ok_or_else(Fault::wrong_type)).transpose()
+}
 
 pub(super) fn get(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
     match row.map(RowRef::value) {
@@ -30,8 +46,7 @@ struct SetOptions<'a> {
     if_absent: bool,
     if_present: bool,
     get: bool,
-    /// The option that asks for what is not there yet.
-    expiry: Option<&'a [u8]>,
+    expiry: Expiry<'a>,
 }
 
 impl<'a> SetOptions<'a> {
@@ -45,24 +60,11 @@ impl<'a> SetOptions<'a> {
                 options.if_present = true;
             } else if is(arg, "GET") {
                 options.get = true;
-            } else if options.expiry.is_none() && is(arg, "KEEPTTL") {
-                options.expiry = Some(arg);
-            } else if options.expiry.is_none()
-                && ["EX", "PX", "EXAT", "PXAT"].iter().any(|word| is(arg, word))
-            {
-                options.expiry = Some(arg);
-                rest.next().ok_or(SYNTAX)?;
-            } else {
+            } else if is(arg, "PERSIST") || !options.expiry.take(arg, || rest.next()) {
                 return Err(SYNTAX);
             }
         }
-        match options.expiry {
-            None => Ok(options),
-            Some(option) => Err(Fault::owned(format!(
-                "ERR keys do not expire in SkeinDB yet, so SET takes no {}; leave it out",
-                String::from_utf8_lossy(option).to_ascii_uppercase()
-            ))),
-        }
+        Ok(options)
     }
 }
 
@@ -74,6 +76,16 @@ pub(super) fn set(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Repl
         return Ok(());
     }
     let options = SetOptions::parse(args)?;
+    let expires = options.expiry.time("set", writer.now())?;
+    let keeps = matches!(options.expiry, Expiry::Keep);
+    if !(options.if_absent || options.if_present || options.get || keeps) {
+        match expires {
+            Some(at) => writer.put_until(key, value, at)?,
+            None => writer.put(key, value)?,
+        }
+        reply.ok();
+        return Ok(());
+    }
     let start = reply.position();
     let updated = writer.update(key, |row, rows| {
         reply.truncate(start);
@@ -84,7 +96,8 @@ pub(super) fn set(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Repl
             }
         }
         let refused = if row.is_some() { options.if_absent } else { options.if_present };
-        Ok(if refused { Change::Keep } else { Change::Put(rows.value(&[value])?) })
+        let expires = if keeps { row.and_then(RowRef::expires_at) } else { expires };
+        Ok(if refused { Change::Keep } else { Change::Put(rows.value_until(&[value], expires)?) })
     })?;
     if !options.get {
         if updated.changed { reply.ok() } else { reply.null() }
@@ -119,6 +132,26 @@ pub(super) fn get_del(
     Ok(())
 }
 
+pub(super) fn get_set(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let start = reply.position();
+    writer.update(args.get(1), |row, rows| {
+        reply.truncate(start);
+        let before = value_of(row)?;
+        reply.bulk_or_null(before);
+        Ok::<_, Fault>(Change::Put(rows.value(&[args.get(2)])?))
+    })?;
+    Ok(())
+}
+
+/// A key gets a changed value; it expires when it would have.
+fn changed(rows: &Rows, row: Option<RowRef<'_>>, parts: &[&[u8]]) -> Result<Change, Fault> {
+    Ok(Change::Put(rows.value_until(parts, row.and_then(RowRef::expires_at))?))
+}
+
 pub(super) fn append(
     writer: &mut Writer<'_, '_>,
     args: &Args<'_>,
@@ -127,16 +160,12 @@ pub(super) fn append(
     let more = args.get(2);
     let mut len = 0;
     writer.update(args.get(1), |row, rows| {
-        let value = match row.map(RowRef::value) {
-            None => &[][..],
-            Some(Some(value)) => value,
-            Some(None) => return Err(Fault::wrong_type()),
-        };
+        let value = value_of(row)?.unwrap_or_default();
         len = value.len() + more.len();
         if len > VALUE_BYTES_MAX {
-            return Err(Fault::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)"));
+            return Err(TOO_LONG);
         }
-        Ok(Change::Put(rows.value(&[value, more])?))
+        changed(rows, row, &[value, more])
     })?;
     reply.count(len);
     Ok(())
@@ -173,13 +202,31 @@ pub(super) fn decr_by(
     add(writer, args.get(1), by, reply)
 }
 
+pub(super) fn incr_by_float(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let mut text = String::new();
+    writer.update(args.get(1), |row, rows| {
+        let value = value_of(row)?.map_or(Some(LongDouble::ZERO), LongDouble::parse).ok_or(NOT_A_FLOAT)?;
+        let by = LongDouble::parse(args.get(2)).ok_or(NOT_A_FLOAT)?;
+        text = value.sum(by).ok_or(INFINITE_SUM)?.to_text();
+        changed(rows, row, &[text.as_bytes()])
+    })?;
+    reply.bulk(text.as_bytes());
+    Ok(())
+}
+
 pub(super) fn mget(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
     let keys: Vec<&[u8]> = args.from(1).collect();
-    let limit = context.shared.options.reply_bytes_max;
+    let limit = context.shared.settings.reply_bytes_max.get();
     let start = reply.position();
     let mut too_long = false;
     reply.array(keys.len());
+    let lookups = &mut context.client.lookups;
     let read = context.session.get_many_atomic(&keys, limit, |_, row| {
+        lookups.note(row.is_some());
         let value = row.and_then(RowRef::value);
         too_long |= reply.position() - start + value.map_or(0, <[u8]>::len) > limit;
         if !too_long {
@@ -199,13 +246,16 @@ pub(super) fn mget(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
     Ok(Next::Done)
 }
 
+/// The keys and values of MSET and MSETNX.
+pub(super) fn pairs_of<'a>(args: &Args<'a>) -> Vec<(&'a [u8], &'a [u8])> {
+    (1..args.len()).step_by(2).map(|i| (args.get(i), args.get(i + 1))).collect()
+}
+
 pub(super) fn mset(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
     if args.len().is_multiple_of(2) {
         return Err(Fault::wrong_arity("mset"));
     }
-    let pairs: Vec<(&[u8], &[u8])> =
-        (1..args.len()).step_by(2).map(|i| (args.get(i), args.get(i + 1))).collect();
-    context.ticket = context.session.put_all(&pairs).map_err(Fault::from)?;
+    context.ticket = context.session.put_all(&pairs_of(args)).map_err(Fault::from)?;
     reply.ok();
     Ok(Next::Done)
 }

@@ -9,23 +9,34 @@
 //! store that a scan pins is let go between slices. A range of a snapshot keeps that until its last key; then slices follow that let go what
 //! was kept for it, since others may have written much meanwhile.
 
+mod view;
+
 use std::ops::{Bound, ControlFlow};
 
-use super::Fault;
-use super::hashes::write_named;
+use super::any::AnyTask;
+use super::hashes::{Columns, write_named};
+use super::keys::RemoveKeysTask;
 use super::skein::bounds::Range;
-use super::skein::write_held;
-use crate::engine::{Direction, Release, RowRef, Session, Snapshot, Ticket};
+use super::skein::{HeldTask, long_held, write_held};
+use super::sorted_sets::{Members, SeveralTask};
+use super::strings::lcs::LcsTask;
+use super::{Fault, glob};
+use crate::engine::{Direction, Keyspace, Release, RowRef, Snapshot, Ticket};
 use crate::resp::{Protocol, Reply};
 
+pub(super) use view::{ViewTask, Viewed, full_from};
+
 /// Keys of a slice that writes what they hold.
-const SLICE_KEYS: usize = 256;
+pub(super) const SLICE_KEYS: usize = 256;
 /// Keys of a slice that only counts.
 const SLICE_KEYS_COUNTED: usize = 4096;
 /// What a slice lets go that was kept for a snapshot.
 const SLICE_VERSIONS: usize = 1024;
 /// A slice also ends when it has written this much.
-const SLICE_BYTES: usize = 256 << 10;
+pub(super) const SLICE_BYTES: usize = 256 << 10;
+/// Answers of so many members or columns, and of about so many bytes, are given at once.
+pub(super) const AT_ONCE: usize = 512;
+pub(super) const AT_ONCE_BYTES: usize = 256 << 10;
 
 /// What is written of each key.
 #[derive(Debug, Clone)]
@@ -34,6 +45,8 @@ pub(crate) enum Shape {
     Entries,
     /// The key alone.
     Keys,
+    /// The key alone, if it matches this pattern.
+    Matching(Vec<u8>),
     /// The key and these columns, null where there is none.
     Columns(Vec<Vec<u8>>),
 }
@@ -43,6 +56,13 @@ pub(crate) enum Task {
     Range(RangeTask),
     Count(CountTask),
     Remove(RemoveTask),
+    RemoveKeys(RemoveKeysTask),
+    Lcs(LcsTask),
+    Held(HeldTask),
+    Members(ViewTask<Members>),
+    Several(SeveralTask),
+    Columns(ViewTask<Columns>),
+    Any(AnyTask),
 }
 
 /// How a slice ended.
@@ -57,13 +77,40 @@ pub(crate) enum Progress {
 
 /// What a slice has at hand.
 pub(crate) struct Slice<'s> {
-    pub session: &'s mut Session,
+    pub session: Keyspace<'s>,
     /// Until when the reply must be held back.
     pub ticket: Ticket,
     /// Bytes that the reply may have in all.
     pub reply_bytes_max: usize,
     /// Where the reply began.
     pub start: usize,
+}
+
+impl Slice<'_> {
+    /// Refuses a reply that has become too long.
+    pub(super) fn check_len(&self, reply: &Reply<'_>, way_out: &str) -> Result<(), Fault> {
+        self.check_bytes(reply.position() - self.start, way_out)
+    }
+
+    /// Refuses to hold so many bytes of an answer before its first one is written.
+    pub(super) fn check_held(&self, bytes: usize, way_out: &str) -> Result<(), Fault> {
+        let limit = self.reply_bytes_max;
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(Fault::owned(format!(
+            "ERR what the answer is made of would take more memory than the limit of {limit} bytes; {way_out}"
+        )))
+    }
+
+    /// Refuses a reply that would become so long.
+    pub(super) fn check_bytes(&self, bytes: usize, way_out: &str) -> Result<(), Fault> {
+        let limit = self.reply_bytes_max;
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(Fault::owned(format!("ERR the reply would be longer than the limit of {limit} bytes; {way_out}")))
+    }
 }
 
 impl Task {
@@ -77,11 +124,18 @@ impl Task {
             Self::Range(task) => task.step(slice, reply),
             Self::Count(task) => task.step(slice, reply),
             Self::Remove(task) => task.step(slice, reply),
+            Self::RemoveKeys(task) => task.step(slice, reply),
+            Self::Lcs(task) => Ok(task.step(reply)),
+            Self::Held(task) => task.step(slice, reply),
+            Self::Members(task) => task.step(slice, reply),
+            Self::Several(task) => task.step(slice, reply),
+            Self::Columns(task) => task.step(slice, reply),
+            Self::Any(task) => task.step(slice, reply),
         }
     }
 }
 
-/// `SK.RANGE`, `SK.PREFIX`
+/// `SK.RANGE`, `SK.PREFIX`, `KEYS`
 pub(crate) struct RangeTask {
     range: Range,
     direction: Direction,
@@ -89,6 +143,8 @@ pub(crate) struct RangeTask {
     left: usize,
     shape: Shape,
     elements: usize,
+    /// The last key holds much, and is still being written.
+    inside: Option<Box<Task>>,
     /// All slices are of this moment; without it each is of its own time.
     snapshot: Option<Snapshot>,
     /// How the range ended, while what was kept for its snapshot is let go.
@@ -103,7 +159,7 @@ impl RangeTask {
         shape: Shape,
         snapshot: Option<Snapshot>,
     ) -> Self {
-        Self { range, direction, left: limit, shape, elements: 0, snapshot, ended: None }
+        Self { range, direction, left: limit, shape, elements: 0, inside: None, snapshot, ended: None }
     }
 
     fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
@@ -119,13 +175,29 @@ impl RangeTask {
         done.map_or(Ok(Progress::More), |(end, _)| end)
     }
 
+    /// Goes on with a key that holds much; whether there is more of it.
+    fn is_inside(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<bool, Fault> {
+        let Some(task) = &mut self.inside else { return Ok(false) };
+        let more = matches!(task.step(slice, reply)?, Progress::More);
+        if !more {
+            self.inside = None;
+        }
+        Ok(more)
+    }
+
     fn write_slice(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
-        let Self { range, direction, left, shape, elements, snapshot, .. } = self;
+        if self.is_inside(slice, reply)? {
+            return Ok(Progress::More);
+        }
+        let Self { range, direction, left, shape, elements, inside, snapshot, .. } = self;
+        if *left == 0 {
+            return Ok(Progress::DoneArray(*elements));
+        }
         let begin = reply.position();
         let (mut keys, most) = (0, (*left).min(SLICE_KEYS));
         let (mut last, mut fault) = (None, None);
         let write = |key: &[u8], row: RowRef<'_>| {
-            match write_entry(key, row, shape, reply) {
+            match write_entry(key, row, shape, reply, inside) {
                 Ok(count) => *elements += count,
                 Err(error) => {
                     fault = Some(error);
@@ -135,7 +207,7 @@ impl RangeTask {
             keys += 1;
             *left -= 1;
             let full = keys == SLICE_KEYS || reply.position() - begin > SLICE_BYTES;
-            if *left == 0 || full {
+            if *left == 0 || full || inside.is_some() {
                 last = Some(key.to_vec());
                 return ControlFlow::Break(());
             }
@@ -148,10 +220,8 @@ impl RangeTask {
         if let Some(fault) = fault {
             return Err(fault);
         }
-        if reply.position() - slice.start > slice.reply_bytes_max {
-            return Err(too_long(slice.reply_bytes_max));
-        }
-        match last.filter(|_| *left > 0) {
+        slice.check_len(reply, way_out(shape))?;
+        match last.filter(|_| *left > 0 || inside.is_some()) {
             None => return Ok(Progress::DoneArray(*elements)),
             Some(last) if *direction == Direction::Forward => range.lower = Bound::Excluded(last),
             Some(last) => range.upper = Bound::Excluded(last),
@@ -160,11 +230,21 @@ impl RangeTask {
     }
 }
 
-/// Writes one key; how many elements that were.
-fn write_entry(key: &[u8], row: RowRef<'_>, shape: &Shape, reply: &mut Reply<'_>) -> Result<usize, Fault> {
-    if let Shape::Keys = shape {
-        reply.bulk(key);
-        return Ok(1);
+/// Writes one key; how many elements that were. What it holds is left to a task `inside` if it is much.
+fn write_entry(
+    key: &[u8],
+    row: RowRef<'_>,
+    shape: &Shape,
+    reply: &mut Reply<'_>,
+    inside: &mut Option<Box<Task>>,
+) -> Result<usize, Fault> {
+    match shape {
+        Shape::Matching(pattern) if !glob::matches(pattern, key) => return Ok(0),
+        Shape::Keys | Shape::Matching(_) => {
+            reply.bulk(key);
+            return Ok(1);
+        }
+        Shape::Entries | Shape::Columns(_) => {}
     }
     // As ZRANGE WITHSCORES does: pairs of their own in RESP3, all in one row in RESP2.
     let pairs = reply.protocol() == Protocol::Resp3;
@@ -173,16 +253,23 @@ fn write_entry(key: &[u8], row: RowRef<'_>, shape: &Shape, reply: &mut Reply<'_>
     }
     reply.bulk(key);
     match shape {
-        Shape::Columns(names) => write_named(Some(row), names.iter().map(Vec::as_slice), reply)?,
-        _ => write_held(row, reply),
+        Shape::Columns(names) => {
+            write_named(row.read_columns().as_ref(), names.iter().map(Vec::as_slice), reply)?;
+        }
+        _ => match long_held(row) {
+            Some(task) => *inside = Some(Box::new(task)),
+            None => write_held(row, reply),
+        },
     }
     Ok(if pairs { 1 } else { 2 })
 }
 
-fn too_long(limit: usize) -> Fault {
-    Fault::owned(format!(
-        "ERR the reply would be longer than the limit of {limit} bytes; use LIMIT and go on after the last key"
-    ))
+/// What to do instead of asking for too much.
+fn way_out(shape: &Shape) -> &'static str {
+    match shape {
+        Shape::Matching(_) => "use SCAN",
+        _ => "use LIMIT and go on after the last key",
+    }
 }
 
 /// `SK.COUNT`
@@ -208,7 +295,7 @@ impl CountTask {
     }
 }
 
-/// `SK.DELRANGE`, `FLUSHALL`
+/// `SK.DELRANGE`, `FLUSHALL`, `FLUSHDB`
 pub(crate) struct RemoveTask {
     range: Range,
     count: usize,

@@ -2,12 +2,14 @@
 //!
 //! A row is read into a buffer that a session uses again and again, and looks there as rows in memory do (`skein_store::RowBuffer`): so commands know one kind of
 //! rows. "Rows" in `docs/format.md` has the bytes.
+//!
+//! A row that has expired is hidden from whoever reads it, and stays on its page until its key is written to or removed: here nobody looks for such rows.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use skein_disk::{DiskStore, PAGE, Portion, Values};
-use skein_store::{Limits, RowBuffer, RowRef, Rows, StoreStats, encode_value};
+use skein_disk::{DiskStore, Entries, PAGE, Portion, Values};
+use skein_store::{Clock, Limits, RowBuffer, RowRef, Rows, StoreStats, encode_value};
 
 use super::{Bounds, Direction, Error, Result, RowError};
 
@@ -27,6 +29,7 @@ pub struct DiskEngine {
     limits: Limits,
     /// Where rows are made that commands change.
     rows: Rows,
+    clock: Clock,
 }
 
 impl DiskEngine {
@@ -36,9 +39,21 @@ impl DiskEngine {
     /// The store was opened for other values than rows.
     pub fn new(store: DiskStore, limits: Limits) -> Result<Self> {
         match store.options().values {
-            Values::Rows => Ok(Self { store: Arc::new(store), limits, rows: Rows::new() }),
+            Values::Rows => {
+                Ok(Self { store: Arc::new(store), limits, rows: Rows::new(), clock: Clock::system() })
+            }
             values @ Values::Bytes => Err(Error::NotOfRows { values }),
         }
+    }
+
+    /// With another clock than the system's, by which keys expire.
+    #[must_use]
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.clock.now()
     }
 
     /// The store.
@@ -75,6 +90,8 @@ impl DiskEngine {
         numbers.epoch = stats.log.epoch;
         numbers.durable_epoch = stats.log.durable_epoch;
         numbers.log_bytes = stats.logged;
+        numbers.log_bytes_behind = stats.log.behind_bytes;
+        numbers.checkpoint_at_log_bytes = self.store.options().checkpoint_bytes;
         numbers.log_segments = stats.log.segments;
         numbers.commits = stats.log.commits;
         numbers.checkpoints = stats.checkpoints;
@@ -111,10 +128,10 @@ impl Reader {
         }
     }
 
-    /// The bytes of a row with one value.
-    pub(super) fn of_value(&mut self, value: &[u8]) -> &[u8] {
+    /// The bytes of a row with one value, which expires at that time, if one is given.
+    pub(super) fn of_value(&mut self, value: &[u8], expires: Option<u64>) -> &[u8] {
         self.value.clear();
-        encode_value(value, &mut self.value);
+        encode_value(value, expires, &mut self.value);
         &self.value
     }
 
@@ -163,10 +180,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Shows `each` the rows within bounds, in order, until it breaks. It wants so many keys at most.
+    /// Shows `each` the rows within bounds that `range` reads, in order, until it breaks. It wants so many keys at most.
     pub(super) fn scan(
         &mut self,
-        store: &DiskStore,
+        mut range: impl FnMut(&Portion<'_>) -> skein_disk::Result<Entries>,
         (lower, upper): Bounds<'_>,
         direction: Direction,
         most: usize,
@@ -182,7 +199,7 @@ impl Reader {
                 bytes: SCAN_BYTES,
                 values: true,
             };
-            let found = store.range(&portion)?;
+            let found = range(&portion)?;
             for entry in &found.entries {
                 let row = row_of(&mut self.row, &entry.key, entry.version, &entry.value)?;
                 if each(&entry.key, row).is_break() {
@@ -196,18 +213,27 @@ impl Reader {
             *near = std::ops::Bound::Excluded(last.key);
         }
     }
-}
 
-/// The first keys within bounds, so many at most, without what they hold: how many there are, and the last one if there are more.
-pub(super) fn step_over(
-    store: &DiskStore,
-    (lower, upper): Bounds<'_>,
-    most: usize,
-) -> Result<(usize, Option<Vec<u8>>)> {
-    let (direction, bytes) = (skein_disk::Direction::Forward, usize::MAX);
-    let found = store.range(&Portion { lower, upper, direction, keys: most, bytes, values: false })?;
-    let (count, more) = (found.entries.len(), found.more);
-    Ok((count, found.entries.into_iter().next_back().filter(|_| more).map(|entry| entry.key)))
+    /// How many of the first `most` keys within bounds, which `range` reads, there are that have not expired, and the last one if there may be more.
+    pub(super) fn step_over(
+        &mut self,
+        range: impl FnMut(&Portion<'_>) -> skein_disk::Result<Entries>,
+        bounds: Bounds<'_>,
+        most: usize,
+        now: u64,
+    ) -> Result<(usize, Option<Vec<u8>>)> {
+        let (mut seen, mut count, mut last) = (0, 0, None);
+        self.scan(range, bounds, Direction::Forward, most, |key, row| {
+            seen += 1;
+            count += usize::from(!row.has_expired(now));
+            if seen == most {
+                last = Some(key.to_vec());
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok((count, last))
+    }
 }
 
 fn way(direction: Direction) -> skein_disk::Direction {

@@ -33,6 +33,16 @@ pub enum EngineError {
         "the disk engine has no snapshots; leave out SNAPSHOT, or serve with --engine memory --index skip-list (another data folder)"
     )]
     NoSnapshots,
+    /// The disk engine has no limit of memory but its cache.
+    #[error(
+        "the disk engine evicts nothing: its memory is bounded by its cache (--cache), and its keys by the disk"
+    )]
+    NoMemoryLimit,
+    /// The disk engine has no sorted sets.
+    #[error(
+        "the disk engine has no sorted sets yet; serve with the engine in memory (--engine memory, another data folder)"
+    )]
+    NoSortedSets,
 }
 
 /// Bytes of a key that an error shows.

@@ -8,11 +8,14 @@
 //! The server knows rows, writers and tickets, and no tree, log or file. Both engines offer the same names; a `match` for each call or batch chooses, so
 //! that the server is not generic over them. Reads of the disk engine can fail, so all reads answer a `Result`.
 //!
-//! - `session`: a worker's way in. `writer`: single-key writes of a batch. `error`: why something was not done.
+//! - `session`: a worker's way in. `keyspace`: the keys, as commands see them. `transaction`: many writes as one. `writer`: single-key writes of a batch. `error`: why something was not done.
 
 mod disk;
 mod error;
+mod keyspace;
 mod session;
+mod sorted_sets;
+mod transaction;
 mod writer;
 
 use std::ops::Bound;
@@ -22,10 +25,13 @@ pub(crate) use skein_store::Error as RowError;
 
 pub use disk::DiskEngine;
 pub use error::EngineError;
+pub(crate) use keyspace::Keyspace;
 pub use session::Session;
 pub(crate) use skein_store::{
-    Change, Direction, Durability, Release, RowRef, RowWriter, Snapshot, StoreStats, Ticket, VALUE_BYTES_MAX,
+    Change, ColumnsReader, Direction, Durability, Eviction, Member, MembersView, OrderView, Release, Row,
+    RowRef, RowWriter, Rows, SetReader, SetWriter, Snapshot, StoreStats, Ticket, VALUE_BYTES_MAX,
 };
+pub(crate) use transaction::Transaction;
 pub use writer::Writer;
 
 pub(crate) type Error = EngineError;
@@ -60,7 +66,15 @@ impl Engine {
         Session::new(self)
     }
 
-    /// How many keys there are; exact while nobody writes.
+    /// The time by which keys expire, in milliseconds since 1970.
+    pub fn now(&self) -> u64 {
+        match self {
+            Self::Memory(store) => store.options().clock.now(),
+            Self::Disk(disk) => disk.now(),
+        }
+    }
+
+    /// How many keys there are; exact while nobody writes. The disk engine counts those that have expired, until they are written to or removed.
     pub fn len(&self) -> usize {
         match self {
             Self::Memory(store) => store.len(),
@@ -170,6 +184,28 @@ impl Engine {
         match self {
             Self::Memory(_) => None,
             Self::Disk(disk) => Some((disk, disk.store().stats())),
+        }
+    }
+
+    /// How much memory the engine in memory may have, if there is a limit, and which keys go then; the disk engine's is bounded by its cache, and none go.
+    pub(crate) fn memory_limit(&self) -> (Option<usize>, Eviction) {
+        match self {
+            Self::Memory(store) => store.memory_limit(),
+            Self::Disk(_) => (None, Eviction::None),
+        }
+    }
+
+    /// Sets that.
+    ///
+    /// # Errors
+    /// The disk engine has no such limit.
+    pub(crate) fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) -> Result<()> {
+        match self {
+            Self::Memory(store) => {
+                store.set_memory_limit(limit, eviction);
+                Ok(())
+            }
+            Self::Disk(_) => Err(Error::NoMemoryLimit),
         }
     }
 

@@ -2,12 +2,13 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use super::disk::{self, DiskEngine, Reader};
+use super::disk::{DiskEngine, Reader};
+use super::transaction::{self, Transaction};
 use super::writer::{DiskWriter, Writer};
-use super::{Bounds, Direction, Engine, Result, RowRef, Ticket};
+use super::{Bounds, Direction, Engine, Error, Result, RowRef, Ticket};
 
 /// Keys that one step of a range removal removes at most.
-const REMOVALS: usize = 256;
+pub(super) const REMOVALS: usize = 256;
 
 /// What one step of a range removal did.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct Removed {
 pub struct Session {
     engine: Engine,
     way: Way,
+    /// The time that the session takes for the present one; see [`Session::freeze`].
+    frozen: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -34,15 +37,62 @@ enum Way {
 impl Session {
     pub(super) fn new(engine: &Engine) -> Self {
         let way = match engine {
-            Engine::Memory(store) => Way::Memory(store.session()),
+            Engine::Memory(store) => {
+                let mut session = store.session();
+                session.spread_columns(true);
+                session.admit_all();
+                Way::Memory(session)
+            }
             Engine::Disk(disk) => Way::Disk(disk.clone(), Reader::default()),
         };
-        Self { engine: engine.clone(), way }
+        Self { engine: engine.clone(), way, frozen: None }
     }
 
     /// The engine that it is of.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Lets the session see the present time from now on, and no other until this is called again: what is done meanwhile agrees on what has expired.
+    pub(crate) fn freeze(&mut self) {
+        let now = self.engine.now();
+        self.frozen = Some(now);
+        if let Way::Memory(session) = &mut self.way {
+            session.freeze(Some(now));
+        }
+    }
+
+    /// The time by which keys expire, in milliseconds since 1970: the present, or as it was frozen.
+    pub(crate) fn now(&self) -> u64 {
+        self.frozen.unwrap_or_else(|| self.engine.now())
+    }
+
+    /// A worker begins a turn; see [`skein_store::Session::begin_turn`].
+    pub(crate) fn begin_turn(&mut self) {
+        if let Way::Memory(session) = &mut self.way {
+            session.begin_turn();
+        }
+    }
+
+    /// The limit that memory has, in bytes.
+    #[inline]
+    pub(crate) fn memory_limit(&self) -> Option<usize> {
+        match &self.way {
+            Way::Memory(session) => session.memory_limit(),
+            Way::Disk(..) => None,
+        }
+    }
+
+    /// Asks for room for writes of about `bytes`, where there are `beside` besides the engine's; how many bytes can be added, see
+    /// [`skein_store::Session::make_room`].
+    ///
+    /// # Errors
+    /// Writes are stopped.
+    pub(crate) fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
+        match &mut self.way {
+            Way::Memory(session) => Ok(session.make_room(bytes, beside)?),
+            Way::Disk(..) => Ok((usize::MAX, Ticket::default())),
+        }
     }
 
     /// Shows `look` the row of a key.
@@ -52,9 +102,20 @@ impl Session {
         key: &[u8],
         look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R,
     ) -> R {
+        let now = self.now();
         match &mut self.way {
             Way::Memory(session) => session.get_with(key, |row| look(Ok(row))),
-            Way::Disk(disk, reader) => look(reader.row(key, |value| disk.store().get_into(key, value))),
+            Way::Disk(disk, reader) => {
+                look(reader.row(key, |value| disk.store().get_into(key, value)).map(|row| live(row, now)))
+            }
+        }
+    }
+
+    /// Of a key that is absent: a number that grows when it comes and goes again. On disk it never does.
+    pub(crate) fn departures(&self, key: &[u8]) -> u64 {
+        match &self.way {
+            Way::Memory(session) => session.departures(key),
+            Way::Disk(..) => 0,
         }
     }
 
@@ -64,9 +125,12 @@ impl Session {
         keys: &[&[u8]],
         mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>),
     ) {
+        let now = self.now();
         match &mut self.way {
             Way::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row))),
-            Way::Disk(disk, reader) => reader.each(disk.store(), keys, found),
+            Way::Disk(disk, reader) => {
+                reader.each(disk.store(), keys, |at, row| found(at, row.map(|row| live(row, now))));
+            }
         }
     }
 
@@ -75,24 +139,34 @@ impl Session {
         &mut self,
         keys: &[&[u8]],
         bytes_most: usize,
-        found: impl FnMut(usize, Option<RowRef<'_>>),
+        mut found: impl FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
+        let now = self.now();
         match &mut self.way {
             Way::Memory(session) => session.get_many_atomic(keys, found),
-            Way::Disk(disk, reader) => return reader.rows(disk.store(), keys, bytes_most, found),
+            Way::Disk(disk, reader) => {
+                return reader.rows(disk.store(), keys, bytes_most, |at, row| found(at, live(row, now)));
+            }
         }
         Ok(())
     }
 
-    /// How many of the keys are there, as of one moment.
+    /// How many of the keys are there; as of one moment, but on disk only if they do not hold much.
     pub(crate) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
+        let mut count = 0;
         match &mut self.way {
             Way::Memory(session) => {
-                let mut count = 0;
                 session.get_many_atomic(keys, |_, row| count += usize::from(row.is_some()));
                 Ok(count)
             }
-            Way::Disk(disk, _) => Ok(disk.store().versions(keys)?.into_iter().flatten().count()),
+            Way::Disk(..) => {
+                let mut failed = None;
+                self.get_many(keys, |_, row| match present(row) {
+                    Ok(present) => count += usize::from(present),
+                    Err(error) => failed = Some(error),
+                });
+                failed.map_or(Ok(count), Err)
+            }
         }
     }
 
@@ -105,20 +179,36 @@ impl Session {
         bounds: Bounds<'_>,
         direction: Direction,
         most: usize,
-        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
+        let now = self.now();
         match &mut self.way {
             Way::Memory(session) => session.scan(bounds, direction, each),
-            Way::Disk(disk, reader) => return reader.scan(disk.store(), bounds, direction, most, each),
+            Way::Disk(disk, reader) => {
+                return reader.scan(
+                    |portion| disk.store().range(portion),
+                    bounds,
+                    direction,
+                    most,
+                    |key, row| {
+                        if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row) }
+                    },
+                );
+            }
         }
         Ok(())
     }
 
     /// How many of the first `most` keys of a range there are, and the last of them if there may be more.
     pub(crate) fn step_over(&mut self, bounds: Bounds<'_>, most: usize) -> Result<(usize, Option<Vec<u8>>)> {
+        let now = self.now();
         match &mut self.way {
-            Way::Memory(session) => Ok(step_over(session, bounds, most)),
-            Way::Disk(disk, _) => disk::step_over(disk.store(), bounds, most),
+            Way::Memory(session) => Ok(count_keys(bounds, most, |bounds, each| {
+                session.scan(bounds, Direction::Forward, each);
+            })),
+            Way::Disk(disk, reader) => {
+                reader.step_over(|portion| disk.store().range(portion), bounds, most, now)
+            }
         }
     }
 
@@ -127,13 +217,14 @@ impl Session {
     /// If there is an error, none of it may be acknowledged. On disk what was written since it was last published, which is in [`Writer::between`] if it is much,
     /// was not done then, and the ticket is of what was done before.
     pub fn write<R>(&mut self, writes: impl FnOnce(&mut Writer<'_, '_>) -> R) -> (Result<R>, Ticket) {
+        let now = self.now();
         match &mut self.way {
             Way::Memory(session) => match session.write(|writer| writes(&mut Writer::Memory(writer))) {
                 Ok((answer, ticket)) => (Ok(answer), ticket),
                 Err(error) => (Err(error.into()), Ticket::default()),
             },
             Way::Disk(disk, reader) => {
-                let mut writer = DiskWriter::new(disk, reader);
+                let mut writer = DiskWriter::new(disk, reader, now);
                 let answer = writes(&mut Writer::Disk(&mut writer));
                 let done = writer.publish();
                 (done.map(|()| answer), writer.ticket())
@@ -148,40 +239,76 @@ impl Session {
 
     /// Sets several keys together: all or nothing, on disk and for `get_many_atomic`. MSET.
     pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Ticket> {
-        let (disk, reader) = match &mut self.way {
-            Way::Memory(session) => return Ok(session.put_all(pairs)?),
-            Way::Disk(disk, reader) => (disk, reader),
-        };
-        let mut transaction = disk.store().begin();
-        for (key, value) in pairs {
-            disk.check_sizes(key, value.len())?;
-            transaction.set(key, reader.of_value(value))?;
+        let now = self.now();
+        match &mut self.way {
+            Way::Memory(session) => Ok(session.put_all(pairs)?),
+            Way::Disk(disk, reader) => {
+                let mut writer = DiskWriter::whole(disk, reader, now);
+                writer.put_all(pairs)?;
+                writer.publish()?;
+                Ok(writer.ticket())
+            }
         }
-        Ok(transaction.commit()?)
+    }
+
+    /// Begins a transaction: all that is read and written until its end is one group. Whoever wants isolation keeps others away meanwhile.
+    ///
+    /// # Errors
+    /// Writes are stopped.
+    pub(crate) fn begin(&mut self) -> Result<Transaction<'_>> {
+        let now = self.now();
+        let way = match &mut self.way {
+            Way::Memory(session) => transaction::Way::Memory(session.scope()?),
+            Way::Disk(disk, reader) => transaction::Way::Disk(DiskWriter::whole(disk, reader, now)),
+        };
+        Ok(Transaction::new(&self.engine, now, way))
     }
 
     /// Removes the first keys within bounds. Not atomic: a key that comes meanwhile may stay.
     pub(crate) fn remove_some(&mut self, bounds: Bounds<'_>) -> Result<Removed> {
+        let now = self.now();
         match &mut self.way {
             Way::Memory(session) => {
-                let (_, last) = step_over(session, bounds, REMOVALS);
+                let (_, last) = count_keys(bounds, REMOVALS, |bounds, each| {
+                    session.scan(bounds, Direction::Forward, each);
+                });
                 let upper = last.as_deref().map_or(bounds.1, Bound::Included);
                 let (count, ticket) = session.remove_range((bounds.0, upper))?;
                 Ok(Removed { count, rest: last.map(Bound::Excluded), ticket })
             }
-            Way::Disk(disk, _) => {
-                let mut transaction = disk.store().begin();
-                let removed = transaction.remove_range(bounds, REMOVALS)?;
-                let ticket = transaction.commit()?;
-                Ok(Removed { count: removed.count, rest: removed.rest, ticket })
+            Way::Disk(disk, reader) => {
+                let mut writer = DiskWriter::whole(disk, reader, now);
+                let removed = writer.remove_range(bounds, REMOVALS)?;
+                writer.publish()?;
+                Ok(Removed { ticket: writer.ticket(), ..removed })
             }
         }
     }
 }
 
-fn step_over(session: &skein_store::Session, bounds: Bounds<'_>, most: usize) -> (usize, Option<Vec<u8>>) {
+/// Whether a key that was looked up is there.
+pub(super) fn present(row: Result<Option<RowRef<'_>>>) -> Result<bool> {
+    match row {
+        Ok(row) => Ok(row.is_some()),
+        // It says not when it expires, so it does not.
+        Err(Error::NotARow { .. }) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// A row, if it has not expired.
+pub(super) fn live(row: Option<RowRef<'_>>, now: u64) -> Option<RowRef<'_>> {
+    row.filter(|row| !row.has_expired(now))
+}
+
+/// How many of the first `most` keys of a range there are, which `scan` goes through, and the last of them if there may be more.
+pub(super) fn count_keys(
+    bounds: Bounds<'_>,
+    most: usize,
+    scan: impl FnOnce(Bounds<'_>, &mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>),
+) -> (usize, Option<Vec<u8>>) {
     let (mut count, mut last) = (0, None);
-    session.scan(bounds, Direction::Forward, |key, _| {
+    scan(bounds, &mut |key, _| {
         count += 1;
         if count == most {
             last = Some(key.to_vec());

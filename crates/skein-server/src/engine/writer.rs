@@ -8,11 +8,12 @@
 //! On disk, commands that are published together cost one publication and one record of the log. What fails on its way breaks the transaction, and all of it
 //! was not done; so who writes asks [`Writer::published`] after each step, to know what can no longer be undone.
 
-use skein_disk::Transaction;
+use skein_disk::{DiskError, Transaction};
 use skein_store::{Recorder, Rows, Updated};
 
 use super::disk::{DiskEngine, Reader};
-use super::{Change, Error, Result, RowRef, RowWriter, Ticket};
+use super::session::{Removed, live};
+use super::{Bounds, Change, Error, Result, RowRef, RowWriter, Ticket};
 
 /// The scope of [`Session::write`](super::Session::write).
 #[derive(Debug)]
@@ -58,12 +59,12 @@ impl Writer<'_, '_> {
     pub fn is_broken(&self) -> bool {
         match self {
             Self::Memory(_) => false,
-            Self::Disk(disk) => disk.transaction.as_ref().is_some_and(Transaction::is_broken),
+            Self::Disk(disk) => disk.is_broken(),
         }
     }
 
     /// Looks the keys up for the cache, because they are about to be written, where that helps.
-    pub(crate) fn prefetch(&self, keys: &[&[u8]]) {
+    pub(crate) fn prefetch(&mut self, keys: &[&[u8]]) {
         match self {
             Self::Memory(writer) => writer.prefetch(keys),
             Self::Disk(disk) => disk.engine.store().prefetch(keys),
@@ -78,7 +79,26 @@ impl Writer<'_, '_> {
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         match self {
             Self::Memory(writer) => Ok(writer.put(key, value).map(drop)?),
-            Self::Disk(disk) => disk.put(key, value),
+            Self::Disk(disk) => disk.put(key, value, None),
+        }
+    }
+
+    /// The time by which keys expire, in milliseconds since 1970.
+    pub fn now(&self) -> u64 {
+        match self {
+            Self::Memory(writer) => writer.now(),
+            Self::Disk(disk) => disk.now,
+        }
+    }
+
+    /// As [`put`](Self::put), until a time (milliseconds since 1970).
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub fn put_until(&mut self, key: &[u8], value: &[u8], expires: u64) -> Result<()> {
+        match self {
+            Self::Memory(writer) => Ok(writer.put_until(key, value, expires).map(drop)?),
+            Self::Disk(disk) => disk.put(key, value, Some(expires)),
         }
     }
 
@@ -97,7 +117,33 @@ impl RowWriter for Writer<'_, '_> {
     fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
         match self {
             Self::Memory(writer) => writer.check_sizes(key, bytes),
-            Self::Disk(disk) => disk.engine.check_sizes(key, bytes),
+            Self::Disk(disk) => RowWriter::check_sizes(&**disk, key, bytes),
+        }
+    }
+
+    fn put_columns(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<usize> {
+        match self {
+            Self::Memory(writer) => Ok(writer.put_columns(key, columns)?),
+            Self::Disk(disk) => disk.put_columns(key, columns),
+        }
+    }
+
+    fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
+        match self {
+            Self::Memory(writer) => Ok(writer.remove_columns(key, names)?),
+            Self::Disk(disk) => disk.remove_columns(key, names),
+        }
+    }
+
+    fn update_column<E: From<skein_store::Error> + From<Error>>(
+        &mut self,
+        key: &[u8],
+        column: &[u8],
+        decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
+    ) -> std::result::Result<Updated, E> {
+        match self {
+            Self::Memory(writer) => writer.update_column(key, column, decide),
+            Self::Disk(disk) => disk.update_column(key, column, decide),
         }
     }
 
@@ -108,7 +154,7 @@ impl RowWriter for Writer<'_, '_> {
     ) -> std::result::Result<Updated, E> {
         match self {
             Self::Memory(writer) => writer.update_recorded(key, decide),
-            Self::Disk(disk) => disk.update(key, decide),
+            Self::Disk(disk) => disk.update_recorded(key, decide),
         }
     }
 }
@@ -120,14 +166,31 @@ pub struct DiskWriter<'w> {
     reader: &'w mut Reader,
     /// Begun by the first write.
     transaction: Option<Transaction<'w>>,
+    /// All is one transaction, which is published at its end.
+    whole: bool,
+    /// Of a whole: why it will not be published.
+    failed: Option<Error>,
     published: bool,
+    /// The time by which keys expire.
+    now: u64,
     /// Of what was published.
     ticket: Ticket,
 }
 
 impl<'w> DiskWriter<'w> {
-    pub(super) fn new(engine: &'w DiskEngine, reader: &'w mut Reader) -> Self {
-        Self { engine, reader, transaction: None, published: false, ticket: Ticket::default() }
+    pub(super) fn new(engine: &'w DiskEngine, reader: &'w mut Reader, now: u64) -> Self {
+        let ticket = Ticket::default();
+        Self { engine, reader, transaction: None, whole: false, failed: None, published: false, now, ticket }
+    }
+
+    /// A writer all of whose writes are published together, or none of them.
+    pub(super) fn whole(engine: &'w DiskEngine, reader: &'w mut Reader, now: u64) -> Self {
+        let transaction = Some(engine.store().begin());
+        Self { whole: true, transaction, ..Self::new(engine, reader, now) }
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.failed.is_some() || self.transaction.as_ref().is_some_and(Transaction::is_broken)
     }
 
     pub(super) fn ticket(&self) -> Ticket {
@@ -135,6 +198,10 @@ impl<'w> DiskWriter<'w> {
     }
 
     pub(super) fn publish(&mut self) -> Result<()> {
+        if let Some(failed) = self.failed.take() {
+            self.transaction = None;
+            return Err(failed);
+        }
         if let Some(transaction) = self.transaction.take() {
             self.ticket = self.ticket.max(transaction.commit()?);
             self.published = true;
@@ -143,23 +210,66 @@ impl<'w> DiskWriter<'w> {
     }
 
     fn make_room(&mut self) -> Result<()> {
-        if self.transaction.as_ref().is_some_and(Transaction::is_full) { self.publish() } else { Ok(()) }
+        let full = !self.whole && self.transaction.as_ref().is_some_and(Transaction::is_full);
+        if full { self.publish() } else { Ok(()) }
     }
 
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    /// What came of a write. A command of several may have done the others, so if one of a whole fails, nothing of the whole is done.
+    fn written<T>(&mut self, done: skein_disk::Result<T>) -> Result<T> {
+        if let (true, Err(error)) = (self.whole, &done) {
+            self.failed.get_or_insert_with(|| error.clone().into());
+        }
+        Ok(done?)
+    }
+
+    /// The transaction, to read in; begins one if there is none.
+    pub(super) fn parts(&mut self) -> (&mut Reader, &mut Transaction<'w>) {
+        (&mut *self.reader, transaction_of(self.engine, &mut self.transaction))
+    }
+
+    /// Sets several keys: all of them, or nothing of the whole is done. `REQUIRES: whole`
+    pub(super) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+        for (key, value) in pairs {
+            self.engine.check_sizes(key, value.len())?;
+        }
+        pairs.iter().try_for_each(|(key, value)| self.put(key, value, None))
+    }
+
+    /// Removes the first keys within bounds, so many at most.
+    pub(super) fn remove_range(&mut self, bounds: Bounds<'_>, most: usize) -> Result<Removed> {
+        let removed = transaction_of(self.engine, &mut self.transaction).remove_range(bounds, most);
+        // What has no order refused before it began.
+        if let Err(error @ DiskError::NoOrder) = removed {
+            return Err(error.into());
+        }
+        let removed = self.written(removed)?;
+        Ok(Removed { count: removed.count, rest: removed.rest, ticket: Ticket::default() })
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<()> {
         self.engine.check_sizes(key, value.len())?;
         let Self { engine, reader, transaction, .. } = self;
-        transaction_of(engine, transaction).set(key, reader.of_value(value))?;
-        Ok(())
+        let done = transaction_of(engine, transaction).set(key, reader.of_value(value, expires));
+        self.written(done).map(drop)
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<bool> {
         DiskEngine::check_key(key)?;
         self.make_room()?;
-        Ok(transaction_of(self.engine, &mut self.transaction).remove(key)?)
+        let Self { engine, reader, transaction, .. } = self;
+        let transaction = transaction_of(engine, transaction);
+        let was_there = match reader.row(key, |value| transaction.get_into(key, value)) {
+            Ok(row) => live(row, self.now).is_some(),
+            // Whatever it is, it goes.
+            Err(Error::NotARow { .. }) => true,
+            Err(error) => return Err(error),
+        };
+        let done = transaction.remove(key);
+        self.written(done)?;
+        Ok(was_there)
     }
 
-    fn update<E: From<skein_store::Error> + From<Error>>(
+    fn update_row<E: From<skein_store::Error> + From<Error>>(
         &mut self,
         key: &[u8],
         mut decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
@@ -167,20 +277,39 @@ impl<'w> DiskWriter<'w> {
         DiskEngine::check_key(key)?;
         let Self { engine, reader, transaction, .. } = self;
         let transaction = transaction_of(engine, transaction);
-        let current = reader.row(key, |value| transaction.get_into(key, value))?;
+        let current = live(reader.row(key, |value| transaction.get_into(key, value))?, self.now);
         let version = current.map(RowRef::version);
         let unchanged = Updated { existed: version.is_some(), changed: false, version: version.unwrap_or(0) };
-        match decide(current, engine.rows(), &mut Recorder::none())? {
+        let mut recorder = Recorder::none();
+        let change = decide(current, engine.rows(), &mut recorder)?;
+        let done = match recorder.settled(key, current, change, engine.rows()) {
             Change::Put(row) => {
                 engine.check_sizes(key, row.as_ref().content_len())?;
-                transaction.set(key, reader.of_row(row.as_ref())).map(drop).map_err(Error::from)?;
+                transaction.set(key, reader.of_row(row.as_ref())).map(drop)
             }
-            Change::Remove if version.is_some() => {
-                transaction.remove(key).map(drop).map_err(Error::from)?;
-            }
-            Change::Keep | Change::Remove => return Ok(unchanged),
-        }
-        Ok(Updated { changed: true, version: transaction.version_of_last(), ..unchanged })
+            Change::Remove if version.is_some() => transaction.remove(key).map(drop),
+            Change::Keep | Change::Expire(_) | Change::Remove => return Ok(unchanged),
+        };
+        let version = transaction.version_of_last();
+        self.written(done)?;
+        Ok(Updated { changed: true, version, ..unchanged })
+    }
+}
+
+/// Columns lie in rows here, however many there are.
+impl RowWriter for DiskWriter<'_> {
+    type Error = Error;
+
+    fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
+        self.engine.check_sizes(key, bytes)
+    }
+
+    fn update_recorded<E: From<skein_store::Error> + From<Error>>(
+        &mut self,
+        key: &[u8],
+        decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
+    ) -> std::result::Result<Updated, E> {
+        self.update_row(key, decide)
     }
 }
 

@@ -9,6 +9,7 @@
 //!
 //! All else is the same in both.
 
+use super::double::write_double;
 use super::number::Decimal;
 
 /// Which version of the protocol a connection speaks.
@@ -28,12 +29,14 @@ const OPEN_HEAD: usize = 24;
 pub(crate) struct Reply<'o> {
     out: &'o mut Vec<u8>,
     protocol: Protocol,
+    /// See [`put_off`](Self::put_off).
+    put_off: bool,
 }
 
 impl<'o> Reply<'o> {
     #[inline]
     pub(crate) fn new(out: &'o mut Vec<u8>, protocol: Protocol) -> Self {
-        Self { out, protocol }
+        Self { out, protocol, put_off: false }
     }
 
     pub(crate) fn protocol(&self) -> Protocol {
@@ -50,9 +53,25 @@ impl<'o> Reply<'o> {
         self.out.len()
     }
 
+    /// What is written from `position` on.
+    pub(crate) fn written(&self, position: usize) -> &[u8] {
+        &self.out[position..]
+    }
+
     /// Takes back everything from `position` on.
     pub(crate) fn truncate(&mut self, position: usize) {
         self.out.truncate(position);
+    }
+
+    /// Instead of an answer: it would take long, and is to be given in slices (`Handler::ReadOrSlices`).
+    pub(crate) fn put_off(&mut self) {
+        self.put_off = true;
+    }
+
+    /// Whether the answer was put off.
+    #[inline]
+    pub(crate) fn is_put_off(&self) -> bool {
+        self.put_off
     }
 
     #[inline]
@@ -86,9 +105,10 @@ impl<'o> Reply<'o> {
         self.error_bytes(text.as_bytes());
     }
 
-    /// As [`error`](Self::error), for texts that quote what the client sent.
+    /// As [`error`](Self::error), for texts that quote what the client sent. As in Redis, line ends at the end are left out, and others are spaces.
     pub(crate) fn error_bytes(&mut self, text: &[u8]) {
-        self.line(b'-', text);
+        let end = text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+        self.line(b'-', &text[..end]);
     }
 
     fn line(&mut self, kind: u8, text: &[u8]) {
@@ -120,6 +140,53 @@ impl<'o> Reply<'o> {
         self.head(b'$', bytes.len() as u64);
         self.out.extend_from_slice(bytes);
         self.raw(b"\r\n");
+    }
+
+    /// A bulk string that lies in two parts.
+    #[inline]
+    pub(crate) fn bulk_parts(&mut self, [head, tail]: [&[u8]; 2]) {
+        let len = head.len() + tail.len();
+        self.out.reserve(len + 32);
+        self.head(b'$', len as u64);
+        self.out.extend_from_slice(head);
+        self.out.extend_from_slice(tail);
+        self.raw(b"\r\n");
+    }
+
+    /// A place or a count of a collection.
+    #[inline]
+    pub(crate) fn places(&mut self, value: u64) {
+        self.int(i64::try_from(value).unwrap_or(i64::MAX));
+    }
+
+    /// A double with 17 significant digits; in RESP2 a bulk string of them.
+    pub(crate) fn double(&mut self, value: f64) {
+        match self.protocol {
+            Protocol::Resp2 => {
+                // The length stands before the digits: one digit or two.
+                let start = self.out.len();
+                self.raw(b"$0\r\n");
+                write_double(self.out, value);
+                let len = self.out.len() - start - 4;
+                self.out[start + 1] = b'0' + (len % 10) as u8;
+                if len >= 10 {
+                    self.out.insert(start + 1, b'0' + (len / 10) as u8);
+                }
+                self.raw(b"\r\n");
+            }
+            Protocol::Resp3 => {
+                self.out.push(b',');
+                write_double(self.out, value);
+                self.raw(b"\r\n");
+            }
+        }
+    }
+
+    pub(crate) fn double_or_null(&mut self, value: Option<f64>) {
+        match value {
+            Some(value) => self.double(value),
+            None => self.null(),
+        }
     }
 
     /// A bulk string with the digits of a number.
@@ -204,6 +271,12 @@ impl<'o> Reply<'o> {
         head[digits.as_bytes().len() + 1..].copy_from_slice(b"\r\n");
         unused
     }
+
+    /// As [`end_open_array`](Self::end_open_array), where the elements may be moved to take the left-over bytes out.
+    pub(crate) fn close_open_array(&mut self, start: usize, len: usize) {
+        let unused = self.end_open_array(start, len);
+        self.out.drain(start..start + unused);
+    }
 }
 
 #[cfg(test)]
@@ -246,8 +319,7 @@ mod tests {
             let mut reply = Reply::new(&mut out, Protocol::Resp2);
             let start = reply.begin_open_array();
             reply.int(1);
-            let unused = reply.end_open_array(start, len);
-            out.drain(start..start + unused);
+            reply.close_open_array(start, len);
             assert_eq!(out, format!("before*{len}\r\n:1\r\n").as_bytes());
         }
     }

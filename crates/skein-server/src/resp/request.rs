@@ -33,9 +33,9 @@ const UNAUTHENTICATED_ARG_BYTES_MAX: i64 = 16 << 10;
 
 /// Where an argument lies in the buffer.
 #[derive(Debug, Clone, Copy)]
-struct Span {
-    start: u32,
-    len: u32,
+pub(super) struct Span {
+    pub(super) start: u32,
+    pub(super) len: u32,
 }
 
 /// A complete request: a run of spans, and what the caller found it to be.
@@ -54,6 +54,11 @@ pub(crate) struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
+    /// The arguments at these places. `REQUIRES:` all lie within the buffer, and there is one at least.
+    pub(super) fn new(buffer: &'a [u8], spans: &'a [Span]) -> Self {
+        Self { buffer, spans }
+    }
+
     /// How many, the name included; at least 1.
     #[inline]
     pub(crate) fn len(&self) -> usize {
@@ -65,6 +70,11 @@ impl<'a> Args<'a> {
     pub(crate) fn get(&self, i: usize) -> &'a [u8] {
         let Span { start, len } = self.spans[i];
         &self.buffer[start as usize..start as usize + len as usize]
+    }
+
+    /// The request that stands in the arguments from `first` on. `REQUIRES: first < len()`
+    pub(crate) fn rest(&self, first: usize) -> Self {
+        Self { spans: &self.spans[first..], ..*self }
     }
 
     /// The arguments from `first` on.
@@ -340,6 +350,11 @@ impl Input {
         Ok(true)
     }
 
+    /// Bytes of the buffer.
+    pub(crate) fn memory(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// How many requests are queued.
     #[inline]
     pub(crate) fn queued(&self) -> usize {
@@ -350,6 +365,11 @@ impl Input {
     #[inline]
     pub(crate) fn tag(&self, i: usize) -> Option<u16> {
         self.requests.get(self.next + i).map(|request| request.tag)
+    }
+
+    /// The tag of the last request that is queued.
+    pub(crate) fn last_tag(&self) -> Option<u16> {
+        self.queued().checked_sub(1).and_then(|last| self.tag(last))
     }
 
     /// The arguments of queued request `i`.

@@ -1,18 +1,22 @@
 //! A connection: its socket, what came in, what it waits for.
 
 use std::io::{self, Read, Write};
-
-use mio::net::TcpStream;
+use std::time::Duration;
 
 use crate::client::Client;
 use crate::commands::{Task, resolve};
 use crate::resp::{Input, ProtocolError, RequestLimits};
+use crate::transport::Transport;
 
 use super::SPARE_BUFFERS_MAX;
 use super::output::Output;
+use super::watch::Long;
 
 /// Bytes of one read at most, so that one client does not hold up the others.
 const READ_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes that are sent in one turn at most, or nearly, for the same reason.
+const SENT_BYTES_MAX: usize = 256 << 10;
 
 /// Reads whose bytes are dropped in one go, so that one client does not hold up the others.
 const DROPPED_READS: usize = 64;
@@ -25,13 +29,19 @@ const SPARE_BYTES_MAX: usize = 64 << 10;
     reason = "each is a fact of its own; together they are no state machine"
 )]
 pub(super) struct Connection {
-    pub stream: TcpStream,
+    pub stream: Transport,
     pub client: Client,
     pub input: Input,
     /// The command that is being done in slices; later requests wait for it.
     pub task: Option<Box<Task>>,
+    /// What is noted of it.
+    pub long: Option<Box<Long>>,
+    /// The answer to the first request is put off: it is not run in a batch.
+    pub put_off: bool,
     /// A checkpoint is being written for this client; later requests wait for it.
     pub waits: bool,
+    /// Its first request is held back by a pause (see `hold`).
+    pub paused: bool,
     /// The client sent what is no request: it hears so after its earlier replies, and is disconnected.
     pub error: Option<ProtocolError>,
     /// Nothing more is run; closed once everything is sent.
@@ -40,14 +50,20 @@ pub(super) struct Connection {
     pub lingers: bool,
     /// The client will send no more.
     pub ended: bool,
+    /// An event said so. What was sent before may still lie in the socket; its end makes no event of its own.
+    pub hung_up: bool,
     /// The socket may have bytes. (Events tell only of changes.)
     pub readable: bool,
     /// The socket may take bytes.
     pub writable: bool,
     /// Stands in the list of connections to serve.
     pub listed: bool,
+    /// When its waiting replies were found to be over the soft limit, since the server's start; `None` since they were not.
+    pub over_soft_limit: Option<Duration>,
     /// Stands in the list of those whose replies wait for an epoch.
     pub held: bool,
+    /// Bytes that it was counted with.
+    pub counted: usize,
 }
 
 /// The other side is gone, or as good as.
@@ -55,29 +71,48 @@ pub(super) struct Connection {
 pub(super) struct Gone;
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream, client: Client) -> Self {
+    pub(super) fn new(stream: Transport, client: Client) -> Self {
         Self {
             stream,
             client,
             input: Input::new(),
             task: None,
+            long: None,
+            put_off: false,
             waits: false,
+            paused: false,
             error: None,
             closing: false,
             lingers: false,
             ended: false,
+            hung_up: false,
             // What was sent before the socket was watched makes no event of its own on all systems.
             readable: true,
             writable: true,
             listed: false,
+            over_soft_limit: None,
             held: false,
+            counted: 0,
         }
+    }
+
+    /// Bytes that it holds, with its output: what a client makes grow, and what each has.
+    #[inline]
+    pub(super) fn memory(&self, output: &Output) -> usize {
+        let queued = self.client.multi.as_ref().map_or(0, |multi| multi.queue.memory());
+        size_of::<Self>() + size_of::<Output>() + self.input.memory() + output.buffer.capacity() + queued
     }
 
     /// Whether queued requests may be run now, as far as the connection itself goes.
     #[inline]
     pub(super) fn may_run(&self) -> bool {
-        self.task.is_none() && !self.waits && !self.closing
+        self.task.is_none() && !self.waits && !self.paused && !self.closing
+    }
+
+    /// Whether queued reads and writes may be run in batches with those of others.
+    #[inline]
+    pub(super) fn may_batch(&self) -> bool {
+        self.may_run() && !self.put_off && self.client.runs_in_batches()
     }
 
     /// Finds requests: first among the bytes that are here, else with one read. How many bytes were read.
@@ -108,8 +143,8 @@ impl Connection {
                 Err(_) => return Err(Gone),
             }
         };
-        // A read that did not fill the room emptied the socket; what comes later makes an event.
-        self.readable = count == room_len;
+        // A read that did not fill the room emptied the socket; what comes later makes an event, but for an end that came already.
+        self.readable = count == room_len || self.hung_up || self.stream.at_end();
         self.input.filled(count);
         self.parse(limits);
         Ok(count)
@@ -121,15 +156,15 @@ impl Connection {
         }
     }
 
-    /// Sends what may be sent. How many bytes were sent.
+    /// Sends what may be sent, up to `SENT_BYTES_MAX` or a little more. How many bytes were sent.
     pub(super) fn flush(&mut self, output: &mut Output, durable: u64) -> Result<usize, Gone> {
         let mut total = 0;
         while self.writable {
             let bytes = output.sendable(durable);
-            if bytes.is_empty() {
+            if bytes.is_empty() || total >= SENT_BYTES_MAX {
                 break;
             }
-            match self.stream.write(bytes) {
+            match self.stream.write(&bytes[..bytes.len().min(SENT_BYTES_MAX)]) {
                 Ok(0) => return Err(Gone),
                 Ok(count) => {
                     output.sent(count);
@@ -138,6 +173,13 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Err(Gone),
+            }
+        }
+        if self.writable && self.stream.owes() {
+            match self.stream.flush() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
+                Err(_) => return Err(Gone),
+                Ok(()) => {}
             }
         }
         Ok(total)

@@ -2,76 +2,238 @@
 
 use std::sync::Arc;
 
+use crate::clients::Place;
+use crate::commands::access::denied::refuse as refuse_denied;
 use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::task::{Progress, Slice};
-use crate::commands::{Context, Fault, Handler, Next, Resolved, refuse};
-use crate::engine::{Session, Ticket};
+use crate::commands::transactions::{enqueue, is_queued, refuse_queued};
+use crate::commands::{BAD_ARITY, Context, Fault, Handler, Next, Resolved, is_short, refuse};
+use crate::engine::{Keyspace, Session, Ticket};
+use crate::gate::Pass;
+use crate::observe::kinds::Kind;
+use crate::pause::Held;
 use crate::resp::Reply;
-use crate::shared::{CheckpointFor, Shared};
+use crate::shared::Shared;
 
 use super::connection::Connection;
+use super::hold::is_held;
 use super::output::Output;
+use super::room::{admit, grows, needed, needed_now};
 use super::slots::Slots;
+use super::watch::{Long, Watch, share};
+
+/// Requests that are timed together, at most.
+const ALIKE_MAX: usize = 64;
+/// The arguments of each, at most, but for the last one: with more, it takes long.
+const ALIKE_ARGS_MAX: usize = 64;
 
 /// What general requests have at hand besides their connection.
 pub(super) struct General<'w> {
     pub session: &'w mut Session,
     pub shared: &'w Arc<Shared>,
     pub worker: usize,
+    /// For as long as these run.
+    pub pass: Pass<'w>,
+    pub watch: Watch<'w>,
+    /// What a pause holds back in this round; then nothing runs in batches.
+    pub held: Option<Held>,
+    /// Whether it held back anything.
+    pub holds: bool,
+}
+
+/// How a request went: until when its reply is held back, and whether it was done, be it in part. It was not if it was refused or queued.
+#[derive(Default)]
+struct Went {
+    ticket: Ticket,
+    done: bool,
 }
 
 impl General<'_> {
+    /// Does one slice of each task; until when their replies are held back.
+    pub(super) fn step_all(&mut self, slots: &mut Slots, active: &[usize]) -> Ticket {
+        let mut latest = Ticket::default();
+        for &slot in active {
+            if let Some((connection, output)) = slots.get(slot)
+                && connection.task.is_some()
+            {
+                latest = latest.max(self.step_timed(connection, output));
+            }
+        }
+        latest
+    }
+
     /// Runs what stands first in the queue of `slot`, up to the next read or write. How many requests, and until
     /// when their replies are held back.
     pub(super) fn run(&mut self, slots: &mut Slots, slot: usize) -> (usize, Ticket) {
-        let output_max = self.shared.options.output_bytes_max;
+        let output_max = self.shared.settings.output_bytes_max.get();
         let (mut total, mut ticket) = (0, Ticket::default());
         let Some((connection, output)) = slots.get(slot) else { return (0, ticket) };
         while connection.may_run() && connection.input.queued() > 0 && output.pending() <= output_max {
-            let Some(tag) = connection.input.tag(0) else { break };
-            let resolved = Resolved::of(tag);
-            let batched =
-                matches!(resolved, Resolved::Command(command) if is_batched(command.handler, connection));
-            if batched && connection.client.authenticated {
+            if self.holds_back(connection) {
                 break;
             }
-            ticket = ticket.max(self.run_one(resolved, connection, output, slot));
-            connection.input.take(1);
-            total += 1;
+            let (count, latest) = self.run_alike(connection, output, slot);
+            ticket = ticket.max(latest);
+            total += count;
+            if count == 0 || self.watch.is_over() {
+                break;
+            }
         }
         (total, ticket)
     }
 
-    fn run_one(
+    /// Whether a pause holds the first request back; it then waits.
+    #[inline]
+    fn holds_back(&mut self, connection: &mut Connection) -> bool {
+        // Looked at anew: a request before this one may have begun or ended it.
+        self.held = self.shared.pause.now().map(|(held, _)| held);
+        let Some((held, tag)) = self.held.zip(connection.input.tag(0)) else { return false };
+        connection.paused = is_held(held, tag, &connection.input.args(0), &connection.client);
+        self.holds |= connection.paused;
+        connection.paused
+    }
+
+    /// Runs what stands first in the queue, and what follows as far as it is timed together with it. How many requests, none if
+    /// the first one runs in batches, and until when their replies are held back.
+    fn run_alike(
         &mut self,
-        resolved: Resolved,
         connection: &mut Connection,
         output: &mut Output,
         slot: usize,
-    ) -> Ticket {
+    ) -> (usize, Ticket) {
+        let Some(tag) = connection.input.tag(0) else { return (0, Ticket::default()) };
+        let resolved = Resolved::of(tag);
+        let began = self.watch.last();
+        let (mut count, mut done, mut ticket) = (0, 0, Ticket::default());
+        while !(self.held.is_none()
+            && is_batched(resolved, connection, count)
+            && connection.may_batch()
+            && connection.client.may(tag, || connection.input.args(count)))
+        {
+            let went = self.run_one((resolved, tag), connection, output, (slot, count));
+            ticket = ticket.max(went.ticket);
+            done += usize::from(went.done);
+            connection.put_off = false;
+            count += 1;
+            let together = self.held.is_none()
+                && matches!(resolved, Resolved::Command(command) if command.timed_together)
+                && connection.input.args(count - 1).len() <= ALIKE_ARGS_MAX
+                && !self.watch.is_strict()
+                && count < ALIKE_MAX;
+            let goes_on = together
+                && connection.input.tag(count) == Some(tag)
+                && connection.may_run()
+                && output.pending() <= self.shared.settings.output_bytes_max.get();
+            if !goes_on {
+                break;
+            }
+        }
+        if done > 0 {
+            let nanos = self.watch.lap_since(began);
+            self.note(tag, (count, done), nanos, connection);
+        }
+        connection.input.take(count);
+        (count, ticket)
+    }
+
+    /// Counts the first `count` requests of the queue, all of one command, of which so many were done.
+    fn note(&mut self, tag: u16, (count, done): (usize, usize), nanos: u64, connection: &mut Connection) {
+        let kind = Kind::of(tag, &connection.input.args(0));
+        self.watch.event_of(kind, nanos);
+        if connection.task.is_some() {
+            connection.long = Some(Box::new(Long::new(kind, nanos, &connection.input.args(0))));
+            return;
+        }
+        let nanos_each = share(nanos, done);
+        self.watch.done(kind, done as u64, nanos_each);
+        if self.watch.is_slow(nanos_each) {
+            for at in 0..count {
+                self.watch.slow(kind, nanos_each, &connection.input.args(at), &connection.client.card);
+            }
+        }
+    }
+
+    /// Runs the request at a place in the queue.
+    fn run_one(
+        &mut self,
+        (resolved, tag): (Resolved, u16),
+        connection: &mut Connection,
+        output: &mut Output,
+        (slot, at): (usize, usize),
+    ) -> Went {
+        let (pending, replies, start) = (output.pending(), connection.client.replies, output.buffer.len());
+        let went = self.answer((resolved, tag), connection, output, (slot, at));
+        self.shared.mailboxes[self.worker].counts.looked_up(std::mem::take(&mut connection.client.lookups));
+        let kind = || match resolved {
+            Resolved::Command(_) => Some(Kind::of(tag, &connection.input.args(at))),
+            Resolved::WrongArity(_) => Some(Kind::of(tag & !BAD_ARITY, &connection.input.args(at))),
+            Resolved::Unknown => None,
+        };
+        if output.buffer.get(start) == Some(&b'-') {
+            self.watch.error(kind(), &output.buffer[start..], went.done);
+        }
+        let ended = connection.task.is_none() && !connection.waits;
+        if ended && connection.client.drops_reply(replies) {
+            output.keep(pending);
+        }
+        went
+    }
+
+    fn answer(
+        &mut self,
+        (resolved, tag): (Resolved, u16),
+        connection: &mut Connection,
+        output: &mut Output,
+        (slot, at): (usize, usize),
+    ) -> Went {
         let Connection { client, input, .. } = connection;
-        let args = input.args(0);
+        let args = input.args(at);
         let start = output.buffer.len();
         let mut reply = Reply::new(&mut output.buffer, client.protocol);
         let Resolved::Command(command) = resolved else {
+            refuse_queued(resolved, client);
             refuse(resolved, &args, &mut reply);
-            return Ticket::default();
+            return Went::default();
         };
-        if !client.authenticated && !command.has_flag("no_auth") {
-            refuse_unauthenticated(&mut reply);
-            return Ticket::default();
+        if let Err(fault) = command.check_subcommand(&args) {
+            client.spoil_multi();
+            fault.write(&mut reply);
+            return Went::default();
         }
-        let (Handler::General(run) | Handler::ReadOneOrMany(_, run)) = command.handler else {
-            return Ticket::default();
+        if !client.authenticated && !command.has_flag("no_auth") {
+            refuse_unauthenticated(command, &mut reply);
+            return Went::default();
+        }
+        if let Err(denied) = client.check(tag, &args) {
+            refuse_denied(self.shared, client, command, &denied).write(&mut reply);
+            return Went::default();
+        }
+        let queues = client.in_multi() && is_queued(command);
+        if self.session.memory_limit().is_some() && (queues || grows(command)) {
+            let bytes = if queues { needed(&args) } else { needed_now(self.session, command, &args) };
+            if let Err(fault) = admit(self.session, self.shared, bytes) {
+                client.spoil_multi();
+                fault.write(&mut reply);
+                return Went::default();
+            }
+        }
+        if queues {
+            enqueue(client, (command, tag), &args, self.shared.settings.request_bytes_max.get(), &mut reply);
+            return Went::default();
+        }
+        let (next, ticket) = match command.handler {
+            Handler::Exclusive(_) => self.run_alone(command, client, &args, &mut reply),
+            Handler::Exec => self.exec(client, &mut reply),
+            handler => {
+                let session = Keyspace::Session(self.session);
+                let mut context = Context { session, client, shared: self.shared, ticket: Ticket::default() };
+                (handler.run(&mut context, &args, &mut reply), context.ticket)
+            }
         };
-        let mut context =
-            Context { session: &mut *self.session, client, shared: self.shared, ticket: Ticket::default() };
-        let next = run(&mut context, &args, &mut reply);
-        let ticket = context.ticket;
         if let Some(epoch) = self.shared.binding(ticket) {
             output.hold(start, epoch);
         }
-        self.go_on(next, connection, output, start, slot).max(ticket)
+        Went { ticket: self.go_on(next, connection, output, start, slot).max(ticket), done: true }
     }
 
     fn go_on(
@@ -85,17 +247,21 @@ impl General<'_> {
         let protocol = connection.client.protocol;
         match next {
             Ok(Next::Done) => {}
+            Ok(Next::Fence) => drop(self.pass.alone()),
             Ok(Next::Close) => connection.closing = true,
             Ok(Next::Slices(task)) => {
+                let mut reply = Reply::new(&mut output.buffer, protocol);
+                let start = reply.position();
                 if task.writes_open_array() {
-                    let start = Reply::new(&mut output.buffer, protocol).begin_open_array();
-                    output.open(start);
+                    reply.begin_open_array();
                 }
+                // Nothing of it is sent before all of it is there: it may still become an error.
+                output.open(start);
                 connection.task = Some(task);
                 return self.step(connection, output);
             }
             Ok(Next::Checkpoint) => {
-                let who = CheckpointFor { worker: self.worker, slot, client: connection.client.id };
+                let who = Place { worker: self.worker, slot, client: connection.client.id };
                 connection.waits = self.shared.ask_checkpoint(who);
                 if !connection.waits {
                     Fault::text("ERR the server is stopping")
@@ -110,22 +276,44 @@ impl General<'_> {
         Ticket::default()
     }
 
+    /// Does a later slice of a connection's task.
+    fn step_timed(&mut self, connection: &mut Connection, output: &mut Output) -> Ticket {
+        let start = output.open_start().unwrap_or(output.buffer.len());
+        let pending = output.pending_before(start);
+        let ticket = self.step(connection, output);
+        let nanos = self.watch.lap();
+        let Some(long) = &mut connection.long else { return ticket };
+        long.nanos += nanos;
+        self.watch.event_of(long.kind, nanos);
+        if connection.task.is_none()
+            && let Some(long) = connection.long.take()
+        {
+            let kept = output.pending() > pending;
+            let reply = if kept { &output.buffer[start..] } else { &[] };
+            self.watch.check(long.kind, reply);
+            long.end(&self.watch, &connection.client.card);
+        }
+        ticket
+    }
+
     /// Does one slice of a connection's task.
-    pub(super) fn step(&mut self, connection: &mut Connection, output: &mut Output) -> Ticket {
+    fn step(&mut self, connection: &mut Connection, output: &mut Output) -> Ticket {
         let Some(mut task) = connection.task.take() else { return Ticket::default() };
         let begin = output.buffer.len();
+        let start = output.open_start().unwrap_or(begin);
+        let pending = output.pending_before(start);
         let mut slice = Slice {
-            session: &mut *self.session,
+            session: Keyspace::Session(self.session),
             ticket: Ticket::default(),
-            reply_bytes_max: self.shared.options.reply_bytes_max,
-            start: output.open_start().unwrap_or(begin),
+            reply_bytes_max: self.shared.settings.reply_bytes_max.get(),
+            start,
         };
         let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
         let progress = task.step(&mut slice, &mut reply);
         let ticket = slice.ticket;
         match progress {
             Ok(Progress::More) => connection.task = Some(task),
-            Ok(Progress::Done) => {}
+            Ok(Progress::Done) => output.close(0),
             Ok(Progress::DoneArray(len)) => {
                 if let Some(start) = output.open_start() {
                     let unused =
@@ -141,15 +329,20 @@ impl General<'_> {
         if let Some(epoch) = self.shared.binding(ticket) {
             output.hold(begin, epoch);
         }
+        if connection.task.is_none() && connection.client.drops_reply(connection.client.replies) {
+            output.keep(pending);
+        }
         ticket
     }
 }
 
-/// Whether `reads` or `writes` runs this command.
-fn is_batched(handler: Handler, connection: &Connection) -> bool {
-    match handler {
-        Handler::Read(_) | Handler::Write(_) => true,
-        Handler::ReadOneOrMany(..) => connection.input.args(0).len() == 2,
-        Handler::General(_) => false,
+/// Whether `reads` or `writes` runs the request at a place in the queue.
+fn is_batched(resolved: Resolved, connection: &Connection, at: usize) -> bool {
+    let Resolved::Command(command) = resolved else { return false };
+    match command.handler {
+        Handler::Read(_) | Handler::ReadOrSlices(..) | Handler::Write(_) => true,
+        Handler::ReadOneOrMany(..) => connection.input.args(at).len() == 2,
+        Handler::WriteOrSlices(..) => is_short(&connection.input.args(at)),
+        Handler::General(_) | Handler::Exclusive(_) | Handler::Exec => false,
     }
 }

@@ -8,7 +8,6 @@
 //! that it has received but not yet read. So a connection whose client may still be sending is first shut down on
 //! our side alone.
 
-use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
 use super::Worker;
@@ -32,7 +31,8 @@ impl Worker {
     /// Ends a connection to which everything has been sent.
     pub(super) fn close_gently(&mut self, slot: usize) {
         let Some((connection, _)) = self.slots.get(slot) else { return };
-        if connection.ended || connection.stream.shutdown(Shutdown::Write).is_err() {
+        // Also to who has ended: over TLS it is the word that no reply was cut off.
+        if connection.stream.shut_down_writing().is_err() || connection.ended {
             self.close(slot);
             return;
         }

@@ -11,19 +11,24 @@
 //!
 //! Within a connection effects and replies keep the order of the requests; between connections there is none to keep.
 //! Nothing in a turn blocks: at durability `sync` replies stay in their output until the epoch of their writes is durable
-//! (see `output`), a checkpoint is written by another thread, long ranges go in slices (see `commands::task`).
+//! (see `output`), a checkpoint is written by another thread, long answers go in slices (see `commands::task`), and so do they out.
 //!
 //! Memory per connection is bounded: while its output is over the limit nothing more of it is run, and
 //! while requests are queued nothing more of it is read.
 
+mod alone;
 mod connection;
 mod epochs;
 mod general;
+mod hold;
 mod linger;
 mod mail;
 mod output;
 mod reads;
+mod room;
 mod slots;
+mod sweep;
+mod watch;
 mod writes;
 
 use std::io;
@@ -33,13 +38,16 @@ use std::time::{Duration, Instant};
 use mio::{Events, Poll, Token};
 
 use crate::engine::{Session, Ticket};
-use crate::resp::{Reply, RequestLimits};
+use crate::resp::Reply;
+use crate::settings::WorkerLimits;
 use crate::shared::{Counts, Mailbox, Shared};
 
 use general::General;
 use linger::Lingering;
 use reads::Reads;
 use slots::Slots;
+use sweep::Sweep;
+use watch::Watch;
 use writes::Writes;
 
 /// The token of the waker; connections have their slot.
@@ -53,6 +61,9 @@ const EVENTS: usize = 1024;
 /// Buffers of each kind, without a connection, that a worker keeps at most.
 const SPARE_BUFFERS_MAX: usize = 256;
 
+/// Why a client is disconnected for which too much waits.
+const OVER_HARD_LIMIT: &str = "its waiting replies are over the hard limit";
+
 /// Turns after which a worker that always has work looks at the stop flag and the clock.
 const STOP_TICK: Duration = Duration::from_millis(20);
 
@@ -62,7 +73,8 @@ pub(crate) struct Worker {
     poll: Poll,
     session: Session,
     slots: Slots,
-    limits: RequestLimits,
+    /// As they were when the group that is being served began.
+    limits: WorkerLimits,
     reads: Reads,
     writes: Writes,
     /// Connections to serve in this turn, and those that already have work for the next.
@@ -81,6 +93,11 @@ pub(crate) struct Worker {
     /// Input and output buffers without a connection.
     spare: Vec<Vec<u8>>,
     spare_outputs: Vec<Vec<u8>>,
+    sweep: Sweep,
+    /// A pause holds back requests of some connections.
+    holds: bool,
+    /// When the group that is being served began, since the server's start.
+    now: Duration,
     /// When a graceful stop gives up; `None` while there is none.
     stop_at: Option<Instant>,
 }
@@ -97,13 +114,7 @@ pub(crate) struct WorkerReport {
 impl Worker {
     pub(crate) fn new(number: usize, shared: Arc<Shared>, poll: Poll) -> Self {
         let session = shared.store.session();
-        let options = &shared.options;
-        let limits = RequestLimits {
-            request_bytes: options.request_bytes_max,
-            arg_bytes: options.arg_bytes_max,
-            args: options.args_max,
-            pipeline: options.pipeline_max,
-        };
+        let limits = shared.settings.limits();
         Self {
             number,
             poll,
@@ -121,6 +132,9 @@ impl Worker {
             ticket: Ticket::default(),
             spare: Vec::new(),
             spare_outputs: Vec::new(),
+            sweep: Sweep::default(),
+            holds: false,
+            now: Duration::ZERO,
             stop_at: None,
             shared,
         }
@@ -138,6 +152,7 @@ impl Worker {
             self.wait(&mut events)?;
             self.turn();
             self.end_lingering();
+            self.sweep();
             if self.shared.stopping() {
                 self.stop_step(&mut report);
                 if self.slots.is_empty() {
@@ -154,8 +169,10 @@ impl Worker {
             (false, _) => Some(Duration::ZERO),
             (true, Some(_)) => Some(STOP_TICK),
             (true, None) if !self.lingering.is_empty() => Some(linger::TICK),
+            (true, None) if sweep::is_wanted(&self.shared) && !self.slots.is_empty() => Some(sweep::TICK),
             (true, None) => None,
         };
+        let timeout = timeout.into_iter().chain(self.left_of_pause()).min();
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             _ => {}
@@ -169,11 +186,15 @@ impl Worker {
             let slot = event.token().0;
             let Some((connection, _)) = self.slots.get(slot) else { continue };
             connection.readable |= event.is_readable() && self.stop_at.is_none();
+            connection.hung_up |= event.is_read_closed();
             connection.writable |= event.is_writable();
             self.list(slot);
         }
         if woken {
             self.take_mail();
+        }
+        if self.holds && (woken || self.shared.pause.now().is_none()) {
+            self.release_held();
         }
         Ok(())
     }
@@ -189,6 +210,7 @@ impl Worker {
 
     /// Serves every connection that has something to do, once.
     fn turn(&mut self) {
+        self.session.begin_turn();
         self.look_at_epochs();
         for slot in std::mem::take(&mut self.again) {
             self.list(slot);
@@ -207,7 +229,11 @@ impl Worker {
 
     /// Reads, runs, sends.
     fn serve(&mut self, group: &[usize]) {
+        // All that is done together sees one time.
+        self.session.freeze();
+        self.limits = self.shared.settings.limits();
         let mut bytes_in = 0;
+        self.now = self.shared.started.elapsed();
         self.active.clear();
         for &slot in group {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
@@ -217,20 +243,28 @@ impl Worker {
                 continue;
             }
             // A task goes on all the same: its reply is bounded by itself, and cannot be sent before it is whole.
-            if connection.task.is_none() && output.pending() > self.shared.options.output_bytes_max {
+            if connection.task.is_none() && output.pending() > self.limits.output {
                 continue;
             }
-            let Ok(count) = connection.fill(&self.limits, &mut self.spare) else {
+            let Ok(count) = connection.fill(&self.limits.requests, &mut self.spare) else {
                 self.close(slot);
                 continue;
             };
             bytes_in += count;
+            // After the read, so that what was sent after a change of rights is held against them.
+            connection.client.refresh(&self.shared.acl.users);
+            if count > 0 {
+                connection.client.card.heard_of(self.now);
+                if let Some(last) = connection.input.last_tag() {
+                    connection.client.card.set_command(last);
+                }
+            }
             if connection.input.queued() > 0 || connection.task.is_some() {
                 output.equip(&mut self.spare_outputs);
                 self.active.push(slot);
             }
         }
-        let requests = self.run_active();
+        let requests = self.run_active(Instant::now());
         let mut bytes_out = 0;
         for &slot in group {
             bytes_out += self.finish(slot);
@@ -242,45 +276,54 @@ impl Worker {
     }
 
     /// Runs all requests that can be run of the active connections; how many.
-    fn run_active(&mut self) -> usize {
-        let output_max = self.shared.options.output_bytes_max;
+    fn run_active(&mut self, now: Instant) -> usize {
+        let Self { shared, session, slots, active, .. } = self;
+        let output_max = self.limits.output;
+        let mailbox = &shared.mailboxes[self.number];
+        mailbox.counts.set_turn(now.saturating_duration_since(shared.started));
+        let mut general = General {
+            session,
+            shared,
+            worker: self.number,
+            pass: shared.gate.enter(self.number),
+            watch: Watch::new(&shared.observing, &shared.settings.observing, &mailbox.observed, now),
+            held: None,
+            holds: false,
+        };
         let mut total = 0;
-        self.step_tasks();
+        let mut latest = general.step_all(slots, active);
         loop {
-            let mut done = self.reads.run(&mut self.slots, &self.active, &mut self.session, output_max);
-            let (count, ticket) =
-                self.writes.run(&mut self.slots, &self.active, &mut self.session, &self.shared);
-            self.hold_until(ticket);
-            done += count;
-            let mut general =
-                General { session: &mut self.session, shared: &self.shared, worker: self.number };
-            let mut latest = Ticket::default();
-            for &slot in &self.active {
-                let (count, ticket) = general.run(&mut self.slots, slot);
+            let mut done = 0;
+            if shared.pause.now().is_none() {
+                done = self.reads.run(
+                    slots,
+                    active,
+                    general.session,
+                    (output_max, &mailbox.counts),
+                    &mut general.watch,
+                );
+                let (count, ticket) =
+                    self.writes.run(slots, active, general.session, shared, &mut general.watch);
                 latest = latest.max(ticket);
                 done += count;
             }
-            self.hold_until(latest);
+            for &slot in &*active {
+                let (count, ticket) = general.run(slots, slot);
+                latest = latest.max(ticket);
+                done += count;
+            }
             if done == 0 {
-                return total;
+                break;
             }
             total += done;
-        }
-    }
-
-    fn step_tasks(&mut self) {
-        let mut latest = Ticket::default();
-        let mut general = General { session: &mut self.session, shared: &self.shared, worker: self.number };
-        for &slot in &self.active {
-            if let Some((connection, output)) = self.slots.get(slot) {
-                latest = latest.max(general.step(connection, output));
+            if general.watch.is_over() {
+                break;
             }
         }
-        self.hold_until(latest);
-    }
-
-    fn hold_until(&mut self, ticket: Ticket) {
-        self.ticket = self.ticket.max(ticket);
+        self.holds |= general.holds;
+        mailbox.counts.end_turn();
+        self.ticket = self.ticket.max(latest);
+        total
     }
 
     /// Sends a connection's replies, and closes it or lists it again as need be. How many bytes were sent.
@@ -300,19 +343,30 @@ impl Worker {
                 connection.closing = true;
             }
         }
+        if output.pending() > self.limits.output_hard {
+            self.cut_off(slot, OVER_HARD_LIMIT);
+            return 0;
+        }
         let Ok(sent) = connection.flush(output, durable) else {
             self.close(slot);
             return 0;
         };
-        if connection.closing && output.pending() == 0 {
+        if sent > 0 {
+            connection.client.card.heard_of(self.now);
+            if output.pending() <= self.limits.output_soft {
+                connection.over_soft_limit = None;
+            }
+        }
+        if connection.closing && output.pending() == 0 && !connection.stream.owes() {
             self.close_gently(slot);
             return sent;
         }
         let held = output.is_held(durable);
-        let room = output.pending() <= self.shared.options.output_bytes_max;
+        let room = output.pending() <= self.limits.output;
         let input = &connection.input;
         let waiting = input.queued() > 0 || input.may_parse() || (connection.readable && !connection.ended);
-        let more = connection.task.is_some() || (room && connection.may_run() && waiting);
+        let unsent = output.pending() > 0 && connection.writable && !output.sendable(durable).is_empty();
+        let more = unsent || connection.task.is_some() || (room && connection.may_run() && waiting);
         if held && !std::mem::replace(&mut connection.held, true) {
             self.held.push(slot);
         }
@@ -322,11 +376,24 @@ impl Worker {
             connection.release(&mut self.spare);
             output.release(&mut self.spare_outputs);
         }
+        let holds = connection.memory(output);
+        self.shared.mailboxes[self.number].counts.holds(&mut connection.counted, holds);
         sent
+    }
+
+    /// Disconnects a client that is over a limit. As in Redis it hears nothing: it does not read, or it is silent.
+    fn cut_off(&mut self, slot: usize, why: &str) {
+        if let Some((connection, output)) = self.slots.get(slot) {
+            let (client, waiting) = (connection.client.id, output.pending());
+            tracing::warn!(client, waiting, "a client is disconnected: {why}");
+            self.close(slot);
+        }
     }
 
     fn close(&mut self, slot: usize) {
         if let Some(mut connection) = self.slots.remove(slot) {
+            self.shared.clients.remove(connection.client.id);
+            self.mailbox().counts.holds(&mut connection.counted, 0);
             if let Err(cause) = self.poll.registry().deregister(&mut connection.stream) {
                 tracing::debug!(%cause, "a closed connection was not watched any more");
             }
@@ -353,7 +420,8 @@ impl Worker {
                 || connection.error.is_some()
                 || input.queued() > 0
                 || input.may_parse()
-                || output.pending() > 0;
+                || output.pending() > 0
+                || connection.stream.owes();
             if late {
                 report.cut_short += usize::from(busy);
                 self.close(slot);

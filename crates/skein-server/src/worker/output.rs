@@ -15,8 +15,11 @@ use super::SPARE_BUFFERS_MAX;
 /// Buffers of up to this size are kept, for this connection or another, when they are empty.
 const KEEP_BYTES: usize = 16 << 10;
 
-/// Sent bytes are taken out of a buffer that does not run empty once they are this many.
+/// Sent bytes are taken out of a buffer that does not run empty once they are this many, and what has to move for it is not more than this.
 const DRAIN_BYTES: usize = 1 << 20;
+
+/// Or not more than one part in so many of them: a long reply is not moved while it is being sent.
+const DRAIN_PART: usize = 16;
 
 /// Bytes from `start` on wait until `epoch` is durable.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +65,21 @@ impl Output {
     #[inline]
     pub(crate) fn pending(&self) -> usize {
         self.buffer.len() - self.sent
+    }
+
+    /// Bytes before `start` that are not yet sent, for [`keep`](Self::keep).
+    pub(crate) fn pending_before(&self, start: usize) -> usize {
+        start - self.sent
+    }
+
+    /// Takes back all but the first `pending` bytes of what is not yet sent, with what held it back. Positions will not do: the end of an open array moves
+    /// what stands before it.
+    pub(crate) fn keep(&mut self, pending: usize) {
+        let end = self.sent + pending;
+        self.buffer.truncate(end);
+        while self.gates.back().is_some_and(|gate| gate.start >= end) {
+            self.gates.pop_back();
+        }
     }
 
     /// Everything from `start` on waits for `epoch`.
@@ -143,7 +161,7 @@ impl Output {
             if self.buffer.capacity() > KEEP_BYTES {
                 self.buffer = Vec::new();
             }
-        } else if self.sent >= DRAIN_BYTES && self.sent * 2 >= self.buffer.len() {
+        } else if self.sent >= DRAIN_BYTES && self.pending() <= (self.sent / DRAIN_PART).max(DRAIN_BYTES) {
             let sent = std::mem::take(&mut self.sent);
             self.buffer.drain(..sent);
             for gate in &mut self.gates {
@@ -180,6 +198,21 @@ mod tests {
         assert!(output.is_held(6));
         assert_eq!(send_all(&mut output, 7), b"d");
         assert!(!output.is_held(0) && output.pending() == 0);
+    }
+
+    /// At `sync`, what came before a write whose reply was not wanted was sent, and the buffer began anew; the gate of the write stayed at its old
+    /// place, in the middle of a later reply, whose second part waited for that write. A reply that is dropped takes its gate along.
+    #[test]
+    fn a_dropped_reply_holds_nothing_back() {
+        let mut output = Output::default();
+        output.buffer.extend_from_slice(b"long");
+        let pending = output.pending();
+        output.hold(4, 5);
+        output.buffer.extend_from_slice(b"dropped");
+        output.keep(pending);
+        assert_eq!(send_all(&mut output, 4), b"long");
+        output.buffer.extend_from_slice(b"a later one");
+        assert_eq!(send_all(&mut output, 4), b"a later one");
     }
 
     #[test]

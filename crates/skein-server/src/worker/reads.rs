@@ -9,7 +9,7 @@
 //!
 //! The store answers in any order. What comes in order is written straight into the output of its connection;
 //! what comes early is kept aside until its turn. The batch stops for a connection whose output is full: those
-//! lookups are done again when the client has taken its replies.
+//! lookups are done again when the client has taken its replies. It also stops for one whose answer would take long: that is put off, and given in slices (see `general`).
 
 use crate::commands::{Fault, Handler, ReadHandler, Resolved};
 use crate::engine::{Error, RowRef, Session};
@@ -18,6 +18,10 @@ use crate::resp::{Args, Reply};
 use super::connection::Connection;
 use super::output::Output;
 use super::slots::Slots;
+use super::watch::{Tally, Watch, share};
+use crate::client::Lookups;
+use crate::observe::kinds::Kind;
+use crate::shared::Counts;
 
 /// Lookups of one batch, at most.
 pub(super) const BATCH: usize = 64;
@@ -29,8 +33,9 @@ const ASIDE_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, Copy)]
 struct Planned {
     slot: u32,
-    /// Its place in the connection's queue.
-    index: u32,
+    /// Its place in the connection's queue, of the batch's size at most.
+    index: u16,
+    tag: u16,
     read: ReadHandler,
 }
 
@@ -39,6 +44,10 @@ struct Planned {
 pub(super) struct Reads {
     plan: Vec<Planned>,
     aside: Vec<u8>,
+    /// Connections whose next answer is put off.
+    put_off: Vec<u32>,
+    /// Of the last batch.
+    lookups: Lookups,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,15 +57,21 @@ enum State {
     Aside(u32, u32),
     /// Its answer cannot be kept or its connection's output is full: it is looked up again later.
     Dropped,
+    /// Its answer would take long.
+    PutOff,
 }
 
-/// Who answers this request as a read of one key, if it is one.
+/// Who answers this request as a read of one key, if it is one that the client may do.
 #[inline]
-fn handler(connection: &Connection, index: usize) -> Option<ReadHandler> {
-    let Resolved::Command(command) = Resolved::of(connection.input.tag(index)?) else { return None };
+fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler)> {
+    let tag = connection.input.tag(index)?;
+    let Resolved::Command(command) = Resolved::of(tag) else { return None };
+    if !connection.client.may(tag, || connection.input.args(index)) {
+        return None;
+    }
     match command.handler {
-        Handler::Read(read) => Some(read),
-        Handler::ReadOneOrMany(read, _) if connection.input.args(index).len() == 2 => Some(read),
+        Handler::Read(read) | Handler::ReadOrSlices(read, _) => Some((tag, read)),
+        Handler::ReadOneOrMany(read, _) if connection.input.args(index).len() == 2 => Some((tag, read)),
         _ => None,
     }
 }
@@ -68,12 +83,15 @@ impl Reads {
         slots: &mut Slots,
         active: &[usize],
         session: &mut Session,
-        output_max: usize,
+        (output_max, counts): (usize, &Counts),
+        watch: &mut Watch<'_>,
     ) -> usize {
-        self.run_by(slots, active, output_max, |keys, answers| match keys {
+        let done = self.run_by(slots, active, output_max, watch, |keys, answers| match keys {
             [key] => session.get_with(key, |row| answers.found(0, row)),
             _ => session.get_many(keys, |i, row| answers.found(i, row)),
-        })
+        });
+        counts.looked_up(std::mem::take(&mut self.lookups));
+        done
     }
 
     /// The same with any `look_up`, which gives each key's row to the answers, in any order.
@@ -83,65 +101,103 @@ impl Reads {
         slots: &mut Slots,
         active: &[usize],
         output_max: usize,
+        watch: &mut Watch<'_>,
         look_up: impl FnOnce(&[&[u8]], &mut Answers<'_>),
     ) -> usize {
         let Slots { connections, outputs, .. } = slots;
         let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
-        let Self { plan, aside } = self;
+        let Self { plan, aside, put_off, .. } = self;
         plan.clear();
         'plan: for &slot in active {
             let Some(connection) = connections[slot].as_deref() else { continue };
-            if !connection.may_run()
-                || !connection.client.authenticated
-                || outputs[slot].pending() > output_max
-            {
+            if !connection.may_batch() || outputs[slot].pending() > output_max {
                 continue;
             }
             let mut index = 0;
-            while let Some(read) = handler(connection, index) {
+            while let Some((tag, read)) = handler(connection, index) {
                 if plan.len() == BATCH {
                     break 'plan;
                 }
                 keys[plan.len()] = connection.input.args(index).get(1);
-                plan.push(Planned { slot: slot as u32, index: index as u32, read });
+                plan.push(Planned { slot: slot as u32, index: index as u16, tag, read });
                 index += 1;
             }
         }
         let count = plan.len();
         aside.clear();
-        let mut answers =
-            Answers { plan, connections, outputs, aside, states: [State::Waits; BATCH], next: 0, output_max };
+        put_off.clear();
         if count == 0 {
             return 0;
         }
+        let states = [State::Waits; BATCH];
+        let mut answers = Answers {
+            plan,
+            connections,
+            outputs,
+            aside,
+            put_off,
+            states,
+            next: 0,
+            output_max,
+            written: 0,
+            lookups: Lookups::default(),
+            watch,
+        };
         look_up(&keys[..count], &mut answers);
-        let (states, answered) = (answers.states, answers.next.min(count));
-        self.take(connections, &states[..count], answered)
+        self.lookups = answers.lookups;
+        let (states, answered, written) = (answers.states, answers.next.min(count), answers.written);
+        let nanos_each = share(watch.lap_of_batch(), written);
+        self.take(connections, &states[..answered], nanos_each, watch)
     }
 
     /// Takes what was answered out of the queues.
-    fn take(&self, connections: &mut [Option<Box<Connection>>], states: &[State], answered: usize) -> usize {
+    fn take(
+        &self,
+        connections: &mut [Option<Box<Connection>>],
+        states: &[State],
+        nanos_each: u64,
+        watch: &Watch<'_>,
+    ) -> usize {
         let mut total = 0;
-        for (planned, state) in self.plan[..answered].iter().zip(states) {
+        let slow = watch.is_slow(nanos_each);
+        let mut tally = Tally::new(nanos_each);
+        for (planned, state) in self.plan.iter().zip(states) {
             if *state == State::Dropped {
                 continue;
             }
             if let Some(connection) = connections[planned.slot as usize].as_deref_mut() {
+                let kind = Kind::plain(planned.tag);
+                tally.add(kind, watch);
+                if slow {
+                    watch.slow(kind, nanos_each, &connection.input.args(0), &connection.client.card);
+                }
                 connection.input.take(1);
                 total += 1;
+            }
+        }
+        tally.end(watch);
+        for slot in &self.put_off {
+            if let Some(connection) = connections[*slot as usize].as_deref_mut() {
+                connection.put_off = true;
             }
         }
         total
     }
 }
 
-/// Answers from a key's row, or says why it could not be read.
+/// Answers from a key's row, or says why it could not be read; false if the answer is put off.
 #[inline]
-fn answer(read: ReadHandler, row: Result<Option<RowRef<'_>>, Error>, args: &Args<'_>, reply: &mut Reply<'_>) {
+fn answer(
+    read: ReadHandler,
+    row: Result<Option<RowRef<'_>>, Error>,
+    args: &Args<'_>,
+    mut reply: Reply<'_>,
+) -> bool {
     match row {
-        Ok(row) => read(row, args, reply),
-        Err(error) => Fault::from(error).write(reply),
+        Ok(row) => read(row, args, &mut reply),
+        Err(error) => Fault::from(error).write(&mut reply),
     }
+    !reply.is_put_off()
 }
 
 struct Answers<'b> {
@@ -149,10 +205,15 @@ struct Answers<'b> {
     connections: &'b [Option<Box<Connection>>],
     outputs: &'b mut [Output],
     aside: &'b mut Vec<u8>,
+    put_off: &'b mut Vec<u32>,
     states: [State; BATCH],
     /// The first request whose answer is not in its output yet.
     next: usize,
     output_max: usize,
+    /// How many answers are in their outputs.
+    written: usize,
+    lookups: Lookups,
+    watch: &'b Watch<'b>,
 }
 
 impl Answers<'_> {
@@ -161,22 +222,34 @@ impl Answers<'_> {
         if self.states[i] != State::Waits {
             return;
         }
-        let Planned { slot, index, read } = self.plan[i];
+        let Planned { slot, index, tag, read } = self.plan[i];
         let Some(connection) = self.connections[slot as usize].as_deref() else { return };
         let args = connection.input.args(index as usize);
         let protocol = connection.client.protocol;
+        let there = matches!(row, Ok(Some(_)));
         if i != self.next {
             if self.aside.len() > ASIDE_BYTES_MAX {
                 self.states[i] = State::Dropped;
                 return;
             }
             let start = self.aside.len();
-            answer(read, row, &args, &mut Reply::new(self.aside, protocol));
-            self.states[i] = State::Aside(start as u32, (self.aside.len() - start) as u32);
+            let answered = answer(read, row, &args, Reply::new(self.aside, protocol));
+            let len = self.aside.len() - start;
+            if answered {
+                self.lookups.note(there);
+            }
+            self.states[i] = if answered { State::Aside(start as u32, len as u32) } else { State::PutOff };
             return;
         }
-        answer(read, row, &args, &mut Reply::new(&mut self.outputs[slot as usize].buffer, protocol));
-        self.advance(slot);
+        let buffer = &mut self.outputs[slot as usize].buffer;
+        let start = buffer.len();
+        if answer(read, row, &args, Reply::new(buffer, protocol)) {
+            self.lookups.note(there);
+            self.watch.check(Kind::plain(tag), &buffer[start..]);
+            self.advance(slot);
+        } else {
+            self.states[i] = State::PutOff;
+        }
         self.catch_up();
     }
 
@@ -184,6 +257,7 @@ impl Answers<'_> {
     #[inline]
     fn advance(&mut self, slot: u32) {
         self.next += 1;
+        self.written += 1;
         if self.outputs[slot as usize].pending() > self.output_max {
             let rest = self.plan[self.next..].iter().take_while(|planned| planned.slot == slot).count();
             self.states[self.next..self.next + rest].fill(State::Dropped);
@@ -199,10 +273,14 @@ impl Answers<'_> {
                 State::Waits => return,
                 State::Aside(start, len) => {
                     let answer = &self.aside[start as usize..start as usize + len as usize];
+                    self.watch.check(Kind::plain(self.plan[self.next].tag), answer);
                     self.outputs[slot as usize].buffer.extend_from_slice(answer);
                     self.advance(slot);
                 }
-                State::Dropped => {
+                State::PutOff | State::Dropped => {
+                    if self.states[self.next] == State::PutOff {
+                        self.put_off.push(slot);
+                    }
                     // Replies keep their order, so nothing of this connection after it counts either.
                     let rest =
                         self.plan[self.next..].iter().take_while(|planned| planned.slot == slot).count();

@@ -39,6 +39,11 @@ impl Slots {
         Some((connection, &mut self.outputs[slot]))
     }
 
+    /// One more than the greatest slot that ever had a connection.
+    pub(super) fn len(&self) -> usize {
+        self.connections.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.free.len() == self.connections.len()
     }

@@ -4,7 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use skein_disk::{DiskOptions, DiskStore, Shape, Values};
 use skein_server::{DiskEngine, Engine, Server, ServerHandle, ServerOptions, StopReport};
@@ -67,7 +67,7 @@ pub fn start_on_disk(options: ServerOptions, disk_options: DiskOptions) -> Runni
     run(options, DiskEngine::new(store, Limits::default()).expect("a store of rows").into(), folder)
 }
 
-fn run(options: ServerOptions, store: Engine, folder: tempfile::TempDir) -> Running {
+pub fn run(options: ServerOptions, store: Engine, folder: tempfile::TempDir) -> Running {
     let server = Server::start(store.clone(), options).expect("a server");
     Running {
         handle: server.handle(),
@@ -201,4 +201,14 @@ impl Client {
 /// A reply with its line ends as bars.
 pub fn show(reply: &[u8]) -> String {
     String::from_utf8_lossy(reply).replace("\r\n", "|")
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub fn wait_for(mut what: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !what() {
+        assert!(began.elapsed() < Duration::from_mins(1), "it does not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

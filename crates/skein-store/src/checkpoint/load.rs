@@ -3,7 +3,7 @@
 //! A part is a sorted run, so its inserts walk along the borders of the index: each finds its nodes in the cache.
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{into_inner, lock};
@@ -11,7 +11,9 @@ use skein_sync::threads;
 
 use super::manifest::Manifest;
 use super::{part, part_name};
+use crate::collection::Members;
 use crate::index::Index;
+use crate::options::{IndexKind, Limits};
 use crate::row::Rows;
 use crate::{Result, folder::Folder};
 
@@ -22,8 +24,7 @@ const ROWS_PER_GUARD: usize = 1024;
 pub(crate) fn load(
     folder: &Folder,
     (manifest, path): (&Manifest, &Path),
-    index: &Index,
-    rows: &Rows,
+    (index, members): (&Index, &Arc<Members>),
     threads: usize,
 ) -> Result<()> {
     let next = AtomicUsize::new(0);
@@ -34,15 +35,20 @@ pub(crate) fn load(
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(info) = manifest.parts.get(number) else { return };
             let file = path.join(part_name(number));
-            let mut guard = index.collector().enter();
+            let (mut guard, mut members_guard) = (index.collector().enter(), members.enter());
             let mut loaded = 0;
             let result =
                 part::read(&*folder.storage, &file, (manifest.id, manifest.begin, number), *info, |row| {
                     loaded += 1;
                     if loaded % ROWS_PER_GUARD == 0 {
                         skein_index::Guard::refresh(&mut guard);
+                        skein_index::Guard::refresh(&mut members_guard);
                     }
-                    index.insert(row.key, row.row(rows)?, &guard).ok().map(drop)
+                    if row.member {
+                        let made = row.row(members)?;
+                        return members.index.insert(row.key, made, &members_guard).ok().map(drop);
+                    }
+                    index.insert(row.key, row.row(members)?, &guard).ok().map(drop)
                 });
             if let Err(error) = result {
                 lock(&failed).get_or_insert(error);
@@ -60,11 +66,11 @@ pub(crate) fn verify(
     manifest: &Manifest,
     path: &Path,
 ) -> Result<()> {
-    let rows = Rows::new();
+    let members = Members::new(IndexKind::default(), &Limits::default(), Rows::new());
     for (number, info) in manifest.parts.iter().enumerate() {
         let file = path.join(part_name(number));
         part::read(storage, &file, (manifest.id, manifest.begin, number), *info, |row| {
-            row.row(&rows).map(drop)
+            row.row(&members).map(drop)
         })?;
     }
     Ok(())

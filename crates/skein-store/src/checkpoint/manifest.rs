@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// The file's name.
 pub(crate) const NAME: &str = "manifest";
 
-const KIND: Kind = Kind { magic: *b"SKEINMAN", version: 1 };
+const KIND: Kind = Kind { magic: *b"SKEINMAN", version: 1, oldest: 1 };
 
 /// One part file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,8 @@ impl Manifest {
     /// Reads the manifest in a checkpoint's folder; `None` if there is none, so the checkpoint does not count.
     pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
-        let Some(body) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
+        let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
+        let body = file.body;
         let mut reader = Reader(&body);
         let mut parse = || {
             let id = StoreId(reader.bytes(16)?.try_into().ok()?);

@@ -3,19 +3,21 @@
 //! ```text
 //!   head   magic "SKEINCKP" │ format u32 │ part u32 │ store id, 16 │ begin epoch u64 │ CRC-32C of all that u32
 //!   block  payload length u32 │ rows u32 │ CRC-32C of length, rows and payload u32 │ payload
-//!   row    kind u8 │ key length u16 │ body length u32 │ version u64 │ key │ body
+//!   row    kind u8 │ key length u16 │ body length u32 │ version u64 │ key │ expires at u64, if the kind says so │ body
 //! ```
 //!
 //! The manifest says how long a part is and how many rows it has, so a part needs no end mark.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use skein_log::storage::{Storage, StorageFile};
 
 use super::manifest::PartInfo;
+use crate::collection::{Collection, Kind, Members};
 use crate::identity::StoreId;
-use crate::record::{self, Reader};
-use crate::row::{Row, RowRef, Rows};
+use crate::record::{self, EXPIRES, MEMBER, Reader};
+use crate::row::{Row, RowRef};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"SKEINCKP";
@@ -28,6 +30,8 @@ const BLOCK_BYTES: usize = 256 << 10;
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
+const SORTED_SET: u8 = 3;
+const HASH: u8 = 4;
 
 fn head(id: StoreId, begin: u64, part: usize) -> [u8; HEAD] {
     let mut bytes = [0; HEAD];
@@ -65,17 +69,26 @@ impl PartWriter {
         Ok(Self { path, file, block: vec![0; BLOCK_HEAD], block_rows: 0, written })
     }
 
-    pub(super) fn row(&mut self, key: &[u8], row: RowRef<'_>) -> Result<()> {
+    /// Writes a row, of the members' index or of the main one.
+    pub(super) fn row(&mut self, member: bool, key: &[u8], row: RowRef<'_>) -> Result<()> {
         let start = self.block.len();
-        self.block.push(if row.has_columns() { COLUMNS } else { VALUE });
+        let kind = match row.collection().map(Collection::kind) {
+            Some(Kind::SortedSet) => SORTED_SET,
+            Some(Kind::Hash) => HASH,
+            None if row.has_columns() => COLUMNS,
+            None => VALUE,
+        };
+        self.block.push(record::flagged(kind, row.expires_at()) | if member { MEMBER } else { 0 });
         self.block.extend_from_slice(&(key.len() as u16).to_le_bytes());
         self.block.extend_from_slice(&[0; 4]);
         self.block.extend_from_slice(&row.version().to_le_bytes());
         self.block.extend_from_slice(key);
+        record::put_expiry(&mut self.block, row.expires_at());
         let body = self.block.len();
-        match row.value() {
-            Some(value) => self.block.extend_from_slice(value),
-            None => record::write_tables(&mut self.block, row),
+        match (row.value(), row.collection()) {
+            (Some(value), _) => self.block.extend_from_slice(value),
+            (None, Some(collection)) => self.block.extend_from_slice(&collection.id().to_le_bytes()),
+            (None, None) => record::write_tables(&mut self.block, row),
         }
         let body_len = (self.block.len() - body) as u32;
         self.block[start + 3..start + 7].copy_from_slice(&body_len.to_le_bytes());
@@ -117,8 +130,11 @@ fn block_crc(counts: &[u8], payload: &[u8]) -> u32 {
 /// A row as it lies in a part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartRow<'a> {
+    /// Whether it is one of the members' index.
+    pub(crate) member: bool,
     pub(crate) key: &'a [u8],
     pub(crate) version: u64,
+    expires: Option<u64>,
     kind: u8,
     body: &'a [u8],
 }
@@ -126,21 +142,34 @@ pub(crate) struct PartRow<'a> {
 impl PartRow<'_> {
     /// Makes the row; `None` if it is not one.
     #[inline]
-    pub(crate) fn row(&self, rows: &Rows) -> Option<Row> {
+    pub(crate) fn row(&self, members: &Arc<Members>) -> Option<Row> {
+        let rows = &members.rows;
+        if self.member && !members.note_key(self.key) {
+            return None;
+        }
         let mut row = match self.kind {
-            VALUE => rows.value(&[self.body]).ok()?,
-            _ => record::row_of_tables(rows, self.body)?,
+            VALUE => rows.value_until(&[self.body], self.expires).ok()?,
+            SORTED_SET | HASH => {
+                let kind = if self.kind == HASH { Kind::Hash } else { Kind::SortedSet };
+                let collection = members.collection(kind, record::id_of(self.body)?);
+                Row::of_collection(rows, collection, self.expires)
+            }
+            _ => record::row_of_tables(rows, self.body, self.expires)?,
         };
         row.set_version(self.version);
         Some(row)
     }
 
     fn take<'a>(reader: &mut Reader<'a>) -> Option<PartRow<'a>> {
-        let kind = reader.u8().filter(|kind| matches!(*kind, VALUE | COLUMNS))?;
+        let byte = reader.u8()?;
+        let member = byte & MEMBER != 0;
+        let known = |kind: &u8| matches!((*kind, member), (VALUE, _) | (COLUMNS | SORTED_SET | HASH, false));
+        let kind = Some(byte & !(EXPIRES | MEMBER)).filter(known)?;
         let key_len = reader.u16()? as usize;
         let body_len = reader.u32()? as usize;
         let version = reader.u64()?;
-        Some(PartRow { key: reader.bytes(key_len)?, version, kind, body: reader.bytes(body_len)? })
+        let (key, expires) = (reader.bytes(key_len)?, reader.expiry(byte)?);
+        Some(PartRow { member, key, version, expires, kind, body: reader.bytes(body_len)? })
     }
 }
 

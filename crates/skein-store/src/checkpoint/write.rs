@@ -13,7 +13,8 @@ use super::manifest::{Manifest, PartInfo};
 use super::pace::Pace;
 use super::part::PartWriter;
 use super::{CheckpointReport, folder_name, part_name};
-use crate::index::View;
+use crate::index::{Index, View};
+use crate::snapshot::Snapshots;
 use crate::store::Inner;
 use crate::{Direction, Error, Result};
 
@@ -67,22 +68,61 @@ fn write_counted(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Re
     Ok(manifest)
 }
 
-/// Cuts the keys into ranges and lets threads take them in turn. What it keeps of the moment that it shows goes with its end.
+/// A range of one of the indexes, for one part.
+struct Range<'i> {
+    view: &'i View<'i>,
+    member: bool,
+    lower: Bound<Vec<u8>>,
+    upper: Bound<Vec<u8>>,
+}
+
+/// The ranges of an index, each for a part.
+fn ranges<'i>(index: &Index, view: &'i View<'i>, member: bool, threads: usize) -> Vec<Range<'i>> {
+    let wanted = (index.len() / ROWS_PER_PART_MIN).clamp(1, threads * PARTS_PER_THREAD);
+    let mut lower = Bound::Unbounded;
+    let mut found = Vec::new();
+    for cut in index.split_points(wanted) {
+        let upper = Bound::Excluded(cut.clone());
+        found.push(Range { view, member, lower: std::mem::replace(&mut lower, Bound::Included(cut)), upper });
+    }
+    found.push(Range { view, member, lower, upper: Bound::Unbounded });
+    found
+}
+
+/// What a checkpoint shows of an index: a moment, if it has moments.
+fn view<'i>(index: &'i Index, snapshots: Option<&'i Snapshots>) -> Result<View<'i>> {
+    snapshots.map_or(Ok(View::Now(index)), Snapshots::for_checkpoint)
+}
+
+/// Writes the rows of the main index, then those of the members': so where there is no log, a row that stands for a collection has its members, too. What it keeps of the
+/// moments that it shows goes with its end.
 fn write_parts(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
-    let view = match &inner.snapshots {
-        Some(snapshots) => snapshots.for_checkpoint()?,
-        None => View::Now(&inner.index),
-    };
-    let wanted = (inner.index.len() / ROWS_PER_PART_MIN).clamp(1, threads * PARTS_PER_THREAD);
-    let cuts = inner.index.split_points(wanted);
-    let parts: Vec<Mutex<Option<Result<PartInfo>>>> = (0..=cuts.len()).map(|_| Mutex::new(None)).collect();
+    let (index, members) = (&inner.index, &inner.members);
+    let views = [view(index, inner.snapshots.as_ref())?, view(&members.index, members.snapshots.as_ref())?];
+    let main = ranges(index, &views[0], false, threads);
+    let mut parts = write_ranges(inner, (folder, begin, 0), &main, threads)?;
+    if members.any() {
+        let rest = ranges(&members.index, &views[1], true, threads);
+        parts.extend(write_ranges(inner, (folder, begin, parts.len()), &rest, threads)?);
+    }
+    Ok(parts)
+}
+
+/// Lets threads take the ranges in turn, the first of which is part number `first`.
+fn write_ranges(
+    inner: &Inner,
+    (folder, begin, first): (&Path, u64, usize),
+    ranges: &[Range<'_>],
+    threads: usize,
+) -> Result<Vec<PartInfo>> {
+    let parts: Vec<Mutex<Option<Result<PartInfo>>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     threads::share(threads.min(parts.len()), |_| {
         while !failed.load(Ordering::Relaxed) {
             // Relaxed: a ticket; the results are handed over by the mutexes and the end of the scope.
             let part = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = parts.get(part) else { return };
-            let result = write_part((inner, &view), folder, begin, part, &cuts);
+            let result = write_part(inner, folder, begin, first + part, &ranges[part]);
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             *lock(slot) = Some(result);
         }
@@ -91,22 +131,16 @@ fn write_parts(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Resu
     parts.into_iter().filter_map(into_inner).collect()
 }
 
-fn write_part(
-    (inner, view): (&Inner, &View<'_>),
-    folder: &Path,
-    begin: u64,
-    part: usize,
-    cuts: &[Vec<u8>],
-) -> Result<PartInfo> {
-    let start = part.checked_sub(1).map_or(Bound::Unbounded, |i| Bound::Included(&cuts[i][..]));
-    let end = cuts.get(part).map_or(Bound::Unbounded, |cut| Bound::Excluded(&cut[..]));
+fn write_part(inner: &Inner, folder: &Path, begin: u64, part: usize, range: &Range<'_>) -> Result<PartInfo> {
     let path = folder.join(part_name(part));
     let mut writer = PartWriter::create(&*inner.folder.storage, path, inner.folder.id, begin, part)?;
     let mut pace = Pace::new();
     let mut done = Ok(());
-    view.scan((start, end), Direction::Forward, |key, row| {
+    let bounds = (range.lower.as_ref().map(Vec::as_slice), range.upper.as_ref().map(Vec::as_slice));
+    range.view.scan(bounds, Direction::Forward, |key, row| {
         pace.row(|| inner.written_since_checkpoint());
-        done = if inner.gives_up_checkpoints() { Err(Error::Closed) } else { writer.row(key, row) };
+        let given_up = inner.gives_up_checkpoints();
+        done = if given_up { Err(Error::Closed) } else { writer.row(range.member, key, row) };
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     done?;

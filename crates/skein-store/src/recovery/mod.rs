@@ -4,19 +4,29 @@
 //! if its version is greater than its key's. A removal leaves a tombstone until the replay is over, so that an older
 //! put that comes later does not bring the key back. Removals raise the floors of versions, and the
 //! checkpoint's floor covers those that no log has any more.
+//!
+//! Then the orders of sorted sets are built (`collection::recover`).
+//!
+//! Rows that have expired meanwhile are rows like others: they are hidden, and removed later. Of all rows, the order by time is built at the end.
 
 mod pending;
+pub(crate) mod ranges;
 mod replay;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use skein_log::Recovered;
 
 use crate::checkpoint::{load, manifest::Manifest};
+use crate::collection;
 use crate::record::Record;
 use crate::store::{Inner, RecoveryReport};
-use crate::{Error, Result};
+use crate::{Direction, Error, Result};
+
+/// Keys that expire and go to the order by time together, sorted, so that they come near each other there.
+const ENTRIES_TOGETHER: usize = 1 << 15;
 
 /// Fills the index of a store that nobody else knows yet.
 pub(crate) fn recover(
@@ -29,7 +39,7 @@ pub(crate) fn recover(
     let started = Instant::now();
     let mut begin = 0;
     if let Some((manifest, folder)) = newest {
-        load::load(&inner.folder, (manifest, folder), &inner.index, &inner.rows, threads)?;
+        load::load(&inner.folder, (manifest, folder), (&inner.index, &inner.members), threads)?;
         inner.stripes.raise_all(manifest.floor);
         report.checkpoint_rows = manifest.rows();
         begin = manifest.begin;
@@ -51,6 +61,8 @@ pub(crate) fn recover(
     };
     report.log_records = replayed.records;
     report.log_bytes = replayed.bytes;
+    collection::recover::rebuild(inner, threads)?;
+    rebuild_order(inner, threads);
     report.replay_took = started.elapsed();
 
     let found = recovered.report();
@@ -58,8 +70,27 @@ pub(crate) fn recover(
     report.torn_tails = found.torn_tails.iter().map(|tail| (tail.path.clone(), tail.bytes)).collect();
     report.log_folders_given_up = inner.folder.given_up.iter().map(|folder| folder.path.clone()).collect();
     report.voided_epochs.clone_from(&found.voided_epochs);
-    report.keys = inner.index.len();
+    report.keys = inner.len(inner.time(None));
     Ok(report)
+}
+
+/// Finds the rows that expire; each range of keys is looked through by one thread.
+fn rebuild_order(inner: &Inner, threads: usize) {
+    if !inner.rows.any_expiring() {
+        return;
+    }
+    let cuts = inner.index.split_points(ranges::parts(threads));
+    ranges::share(threads, &cuts, |bounds| {
+        let mut found = Vec::new();
+        inner.index.scan(bounds, Direction::Forward, |key, row| {
+            found.extend(row.expires_at().map(|at| (at, key.to_vec())));
+            if found.len() == ENTRIES_TOGETHER {
+                inner.order.load(&mut found);
+            }
+            ControlFlow::Continue(())
+        });
+        inner.order.load(&mut found);
+    });
 }
 
 /// The error for a record that could not be applied, with its place: batches do not keep places, so it is looked for.

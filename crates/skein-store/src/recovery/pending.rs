@@ -1,10 +1,10 @@
-//! Merges that came before what they stand on.
+//! Changes (changes, and times of expiry) that came before what they stand on.
 //!
-//! A merge of version v can be applied when its key has version v - 1. If it comes earlier it waits here, and
+//! A change of version v can be applied when its key has version v - 1. If it comes earlier it waits here, and
 //! whoever brings the key to v - 1 applies it.
 //!
-//! The two must not miss each other. The one with the merge adds it, then looks at the key again; the one with
-//! the row puts it, then looks whether merges wait. With a `SeqCst` fence between the write and the look on
+//! The two must not miss each other. The one with the change adds it, then looks at the key again; the one with
+//! the row puts it, then looks whether changes wait. With a `SeqCst` fence between the write and the look on
 //! both sides, one of them sees the other.
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,10 +13,10 @@ use std::sync::Mutex;
 use skein_sync::atomic::{AtomicUsize, Ordering, fence};
 use skein_sync::locks::lock;
 
-/// Merges by key and version.
+/// Changes by key and version.
 type Waiting = HashMap<Vec<u8>, BTreeMap<u64, Vec<u8>>>;
 
-/// Merges that wait.
+/// Changes that wait.
 #[derive(Default)]
 pub(super) struct Pending {
     waiting: Mutex<Waiting>,
@@ -24,17 +24,17 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Lets a merge wait. The caller looks at the key again afterwards.
-    pub(super) fn add(&self, key: &[u8], version: u64, merge: Vec<u8>) {
+    /// Lets a change wait. The caller looks at the key again afterwards.
+    pub(super) fn add(&self, key: &[u8], version: u64, change: Vec<u8>) {
         let mut waiting = lock(&self.waiting);
-        waiting.entry(key.to_vec()).or_default().insert(version, merge);
+        waiting.entry(key.to_vec()).or_default().insert(version, change);
         self.keys.store(waiting.len(), Ordering::Relaxed);
         drop(waiting);
         // SeqCst: pairs with the fence in `take`.
         fence(Ordering::SeqCst);
     }
 
-    /// Takes the merge that stands on `version` of `key`, if it waits; forgets older ones.
+    /// Takes the change that stands on `version` of `key`, if it waits; forgets older ones.
     pub(super) fn take(&self, key: &[u8], version: u64) -> Option<Vec<u8>> {
         // SeqCst: pairs with the fence in `add`; the row was put before this.
         fence(Ordering::SeqCst);
@@ -42,13 +42,13 @@ impl Pending {
             return None;
         }
         let mut waiting = lock(&self.waiting);
-        let merges = waiting.get_mut(key)?;
-        let mut next = merges.split_off(&(version + 1));
+        let changes = waiting.get_mut(key)?;
+        let mut next = changes.split_off(&(version + 1));
         let taken = next.remove(&(version + 1));
         if next.is_empty() {
             waiting.remove(key);
         } else {
-            *merges = next;
+            *changes = next;
         }
         self.keys.store(waiting.len(), Ordering::Relaxed);
         taken
@@ -59,7 +59,7 @@ impl Pending {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         waiting
             .into_iter()
-            .filter_map(|(key, merges)| merges.last_key_value().map(|(version, _)| (key, *version)))
+            .filter_map(|(key, changes)| changes.last_key_value().map(|(version, _)| (key, *version)))
             .collect()
     }
 }

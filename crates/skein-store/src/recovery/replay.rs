@@ -10,7 +10,8 @@ use skein_index::{Change, Guard};
 use skein_sync::locks::{into_inner, lock};
 
 use super::pending::Pending;
-use crate::record::{Effect, Merge, Record, row_of_tables};
+use crate::index::Index;
+use crate::record::{Delta, Effect, NO_MEMBER, Record, row_of_tables};
 use crate::row::{Row, RowRef};
 use crate::store::Inner;
 
@@ -20,7 +21,7 @@ const BATCH: usize = 64;
 /// A batch is applied early when its payloads are past this.
 const BATCH_BYTES: usize = 256 << 10;
 
-const NO_COLUMNS: &str = "the record changes columns where there are none";
+const NO_BASE: &str = "the record changes columns where there are none, or the time of a key that is gone";
 
 /// A record that cannot be applied.
 #[derive(Debug)]
@@ -44,7 +45,8 @@ pub(super) struct Replay<'s> {
 struct Batch {
     payloads: Vec<u8>,
     ends: Vec<usize>,
-    tombstones: Vec<Vec<u8>>,
+    /// Whether each is one of the members' index.
+    tombstones: Vec<(bool, Vec<u8>)>,
 }
 
 impl<'s> Replay<'s> {
@@ -74,13 +76,12 @@ impl<'s> Replay<'s> {
             .iter()
             .filter_map(|end| Record::parse(&batch.payloads[std::mem::replace(&mut start, *end)..*end]))
             .collect();
-        let keys: Vec<&[u8]> = records.iter().map(|record| record.key).collect();
-        // For the cache only. The versions are read, because that is the line that the records need.
-        self.inner.index.get_many(&keys, &guard, |_, row| {
-            std::hint::black_box(row.map(RowRef::version));
-        });
+        let members = self.inner.members.enter();
+        let (ours, theirs): (Vec<_>, Vec<_>) = records.iter().partition(|record| !record.member);
+        fetch(&self.inner.index, &ours, &guard);
+        fetch(&self.inner.members.index, &theirs, &members);
         for record in &records {
-            self.apply_one(record, &mut batch.tombstones, &guard).inspect_err(|why| {
+            self.apply_one(record, &mut batch.tombstones, (&guard, &members)).inspect_err(|why| {
                 self.refuse(record.key, record.version, why);
             })?;
         }
@@ -97,33 +98,55 @@ impl<'s> Replay<'s> {
     fn apply_one(
         &self,
         record: &Record<'_>,
-        tombstones: &mut Vec<Vec<u8>>,
-        guard: &impl Guard,
+        tombstones: &mut Vec<(bool, Vec<u8>)>,
+        (guard, members): (&impl Guard, &impl Guard),
     ) -> Result<(), String> {
         let rows = &self.inner.rows;
         let row = match record.effect {
-            Effect::Value(value) => rows.value(&[value]).map_err(|error| error.to_string())?,
-            Effect::Columns(tables) => {
-                row_of_tables(rows, tables).ok_or("the record's columns are not well-formed")?
+            Effect::Value(value) => {
+                rows.value_until(&[value], record.expires).map_err(|error| error.to_string())?
             }
+            Effect::Columns(tables) => row_of_tables(rows, tables, record.expires)
+                .ok_or("the record's columns are not well-formed")?,
             Effect::Remove => {
                 self.inner.stripes.raise_floor(record.key, record.version);
                 Row::tombstone(rows, record.version)
             }
-            Effect::Merge(merge) => return self.merge(record.key, record.version, merge, guard),
+            Effect::Collection(kind, id) => {
+                Row::of_collection(rows, self.inner.members.collection(kind, id), record.expires)
+            }
+            Effect::Delta(delta) => return self.change(record.key, record.version, delta, guard),
         };
         let is_tombstone = row.as_ref().is_tombstone();
-        let put = self.put_if_newer(record.key, record.version, row, guard)?;
+        let put = if record.member {
+            if !self.inner.members.note_key(record.key) {
+                return Err(NO_MEMBER.into());
+            }
+            self.put_if_newer(&self.inner.members.index, record.key, record.version, row, members)?
+        } else {
+            self.put_if_newer(&self.inner.index, record.key, record.version, row, guard)?
+        };
         if put && is_tombstone {
-            tombstones.push(record.key.to_vec());
+            tombstones.push((record.member, record.key.to_vec()));
         }
-        if put { self.merge_what_waited(record.key, record.version, guard) } else { Ok(()) }
+        if put && !record.member {
+            self.change_what_waited(record.key, record.version, guard)
+        } else {
+            Ok(())
+        }
     }
 
     /// Puts a row unless the key has a version at least as great; returns whether it did.
-    fn put_if_newer(&self, key: &[u8], version: u64, row: Row, guard: &impl Guard) -> Result<bool, String> {
+    fn put_if_newer(
+        &self,
+        index: &Index,
+        key: &[u8],
+        version: u64,
+        row: Row,
+        guard: &impl Guard,
+    ) -> Result<bool, String> {
         let mut row = Some(row);
-        let put = self.inner.index.compute(
+        let put = index.compute(
             key,
             |current| {
                 if current.is_some_and(|current| current.version() >= version) {
@@ -150,44 +173,43 @@ impl<'s> Replay<'s> {
         }
     }
 
-    /// Applies a merge, or lets it wait for the version just before it.
-    fn merge(&self, key: &[u8], version: u64, merge: Merge<'_>, guard: &impl Guard) -> Result<(), String> {
+    /// Applies a change, or lets it wait for the version just before it.
+    fn change(&self, key: &[u8], version: u64, delta: Delta<'_>, guard: &impl Guard) -> Result<(), String> {
         let mut waits = false;
         loop {
             let seen = self.inner.index.get(key, guard);
             match seen {
                 Some(base) if base.version() >= version => return Ok(()),
                 Some(base) if base.version() + 1 == version => {
-                    let row = merge.onto(&self.inner.rows, base).filter(|_| base.has_columns());
-                    let row = row.ok_or(NO_COLUMNS)?;
-                    if self.put_if_newer(key, version, row, guard)? {
-                        return self.merge_what_waited(key, version, guard);
+                    let row = delta.onto(&self.inner.rows, base).ok_or(NO_BASE)?;
+                    if self.put_if_newer(&self.inner.index, key, version, row, guard)? {
+                        return self.change_what_waited(key, version, guard);
                     }
                 }
                 _ if waits => return Ok(()),
                 _ => {
-                    self.pending.add(key, version, merge.to_vec());
+                    self.pending.add(key, version, delta.to_vec());
                     waits = true;
                 }
             }
         }
     }
 
-    /// Applies the merges that waited for `version` of `key`, one after the other.
-    fn merge_what_waited(&self, key: &[u8], mut version: u64, guard: &impl Guard) -> Result<(), String> {
-        while let Some(merge) = self.pending.take(key, version) {
+    /// Applies the changes that waited for `version` of `key`, one after the other.
+    fn change_what_waited(&self, key: &[u8], mut version: u64, guard: &impl Guard) -> Result<(), String> {
+        while let Some(delta) = self.pending.take(key, version) {
             version += 1;
             let Some(base) = self.inner.index.get(key, guard).filter(|base| base.version() + 1 == version)
             else {
                 // A newer row came: what it waits for, its own bringer applies.
                 return Ok(());
             };
-            let row = Merge::of(&merge).onto(&self.inner.rows, base).filter(|_| base.has_columns());
-            let row = row.ok_or(NO_COLUMNS).inspect_err(|why| {
+            let row = Delta::of(&delta).and_then(|delta| delta.onto(&self.inner.rows, base));
+            let row = row.ok_or(NO_BASE).inspect_err(|why| {
                 // Not the record at hand, which brought the row.
                 self.refuse(key, version, why);
             })?;
-            if !self.put_if_newer(key, version, row, guard)? {
+            if !self.put_if_newer(&self.inner.index, key, version, row, guard)? {
                 return Ok(());
             }
         }
@@ -208,25 +230,40 @@ impl<'s> Replay<'s> {
         let mut guard = index.collector().enter();
         for (key, version) in self.pending.drain() {
             if index.get(&key, &guard).is_none_or(|row| row.version() < version) {
-                let why = "the record changes columns of its key, and what it changes is neither in the logs nor in \
+                let why = "the record changes a part of its key, and what it changes is neither in the logs nor in \
                            a checkpoint";
                 self.refuse(&key, version, why);
                 return Err(why.into());
             }
         }
+        let mut members = self.inner.members.enter();
         for batch in &self.threads {
             let tombstones = std::mem::take(&mut lock(batch).tombstones);
             for chunk in tombstones.chunks(BATCH) {
-                for key in chunk {
+                for (member, key) in chunk {
                     let remove = |row: Option<RowRef<'_>>| match row {
                         Some(row) if row.is_tombstone() => Change::Remove,
                         _ => Change::Keep,
                     };
-                    index.compute(key, remove, &guard).map_err(|refused| refused.to_string())?;
+                    let removed = if *member {
+                        self.inner.members.index.compute(key, remove, &members).map(drop)
+                    } else {
+                        index.compute(key, remove, &guard).map(drop)
+                    };
+                    removed.map_err(|refused| refused.to_string())?;
                 }
                 guard.refresh();
+                members.refresh();
             }
         }
         Ok(())
     }
+}
+
+/// Looks the records' keys up, for the cache only. The versions are read, because that is the line that the records need.
+fn fetch(index: &Index, records: &[&Record<'_>], guard: &impl Guard) {
+    let keys: Vec<&[u8]> = records.iter().map(|record| record.key).collect();
+    index.get_many(&keys, guard, |_, row| {
+        std::hint::black_box(row.map(RowRef::version));
+    });
 }

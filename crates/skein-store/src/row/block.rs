@@ -11,6 +11,7 @@
 
 use std::ptr::NonNull;
 
+use skein_index::memory::Part;
 use skein_sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::alloc::{self, Rows};
@@ -87,7 +88,7 @@ impl Drop for Block {
             // Acquire: pairs with the Release above, so that all reads through other handles are over.
             fence(Ordering::Acquire);
             // SAFETY: this was the last handle (invariant 2), and `size` is what `new` took.
-            unsafe { alloc::give_back(self.0.cast(), size) };
+            unsafe { alloc::give_back(self.0.cast(), size, Part::Rows) };
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Rows as bytes, for an engine that keeps them elsewhere: see "Rows" in `docs/format.md`.
 //!
 //! ```text
-//!   kind u8 │ the value               kind 1
-//!   kind u8 │ one table of columns    kind 2, see `table`
+//!   kind u8 │ the value                               kind 1
+//!   kind u8 │ one table of columns                    kind 2, see `table`
+//!   kind u8 + 0x80 │ expires at u64 │ value or table  of a row that expires
 //! ```
 //!
 //! A [`RowBuffer`] holds such a row as rows lie in memory, so that whoever looks at rows need not know where they come from. It is used for one
@@ -12,7 +13,9 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use super::table::{self, Column, Table};
-use super::{BODY, BODY_LEN_MAX, Kind, LEN_BITS, RowRef, TAG};
+use super::{BODY, BODY_LEN_MAX, Kind, RowRef, TAG, tag_of};
+use crate::memory::ages::VERSION_MASK;
+use crate::record::{self, EXPIRES, Reader};
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
@@ -43,8 +46,11 @@ pub struct RowBuffer {
 impl RowBuffer {
     /// The row of these bytes, with a version; `None` if they are not a row.
     pub fn read(&mut self, version: u64, bytes: &[u8]) -> Option<RowRef<'_>> {
-        let (kind, body) = bytes.split_first()?;
-        let kind = match *kind {
+        let mut reader = Reader(bytes);
+        let byte = reader.u8()?;
+        let expires = reader.expiry(byte)?;
+        let body = reader.0;
+        let kind = match byte & !EXPIRES {
             VALUE => Kind::Value,
             COLUMNS => Table::parse(body).filter(|(_, rest)| rest.is_empty()).map(|_| Kind::Table)?,
             _ => return None,
@@ -52,27 +58,60 @@ impl RowBuffer {
         if body.len() > BODY_LEN_MAX {
             return None;
         }
-        self.fill(version, kind, body);
-        Some(RowRef { start: NonNull::from(&self.words[..]).cast(), row: PhantomData })
+        self.fill(version, kind, body, expires);
+        // Through `&mut`, because a row's first word is read as an atomic.
+        Some(RowRef { start: NonNull::from(&mut self.words[..]).cast(), row: PhantomData })
     }
 
-    fn fill(&mut self, version: u64, kind: Kind, body: &[u8]) {
+    fn fill(&mut self, version: u64, kind: Kind, body: &[u8], expires: Option<u64>) {
         const { assert!(TAG == 8 && BODY == 12) };
-        let tag = (kind as u32) << LEN_BITS | body.len() as u32;
-        // What is in the word of the tag besides it.
-        let (first, rest) = body.split_at(body.len().min(4));
-        let mut word = [0; 8];
-        word[..4].copy_from_slice(&tag.to_ne_bytes());
-        word[4..4 + first.len()].copy_from_slice(first);
         self.words.clear();
         self.words.shrink_to(KEEP_WORDS);
-        self.words.extend([version, u64::from_ne_bytes(word)]);
-        let (whole, end) = rest.as_chunks::<8>();
-        self.words.extend(whole.iter().map(|word| u64::from_ne_bytes(*word)));
-        if !end.is_empty() {
-            let mut word = [0; 8];
-            word[..end.len()].copy_from_slice(end);
-            self.words.push(u64::from_ne_bytes(word));
+        self.words.push(version & VERSION_MASK);
+        let mut packer = Packer { words: &mut self.words, word: [0; 8], at: 0 };
+        packer.extend(&tag_of(kind, body.len(), expires).to_ne_bytes());
+        packer.extend(body);
+        if let Some(expires) = expires {
+            packer.extend(&expires.to_ne_bytes());
+        }
+        packer.finish();
+    }
+}
+
+/// Packs bytes into words.
+struct Packer<'w> {
+    words: &'w mut Vec<u64>,
+    /// The word that is being filled, up to `at`.
+    word: [u8; 8],
+    at: usize,
+}
+
+impl Packer<'_> {
+    fn extend(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.at == 0 {
+                let (whole, rest) = bytes.as_chunks::<8>();
+                self.words.extend(whole.iter().map(|word| u64::from_ne_bytes(*word)));
+                bytes = rest;
+            }
+            let (here, rest) = bytes.split_at(bytes.len().min(8 - self.at));
+            self.word[self.at..self.at + here.len()].copy_from_slice(here);
+            self.at += here.len();
+            bytes = rest;
+            if self.at == 8 {
+                self.push();
+            }
+        }
+    }
+
+    fn push(&mut self) {
+        self.words.push(u64::from_ne_bytes(self.word));
+        (self.word, self.at) = ([0; 8], 0);
+    }
+
+    fn finish(mut self) {
+        if self.at > 0 {
+            self.push();
         }
     }
 }
@@ -81,9 +120,9 @@ impl RowRef<'_> {
     /// Appends the row's bytes, which [`RowBuffer::read`] takes.
     pub fn encode(self, out: &mut Vec<u8>) {
         if let Some(value) = self.value() {
-            return encode_value(value, out);
+            return encode_value(value, self.expires_at(), out);
         }
-        out.push(COLUMNS);
+        record::put_kind(out, COLUMNS, self.expires_at());
         let columns: Vec<Column<'_>> = self.columns().collect();
         let start = out.len();
         out.resize(start + table::size(&columns), 0);
@@ -91,10 +130,10 @@ impl RowRef<'_> {
     }
 }
 
-/// Appends the bytes of a row with one value.
-pub fn encode_value(value: &[u8], out: &mut Vec<u8>) {
-    out.reserve(1 + value.len());
-    out.push(VALUE);
+/// Appends the bytes of a row with one value, which expires at that time (milliseconds since 1970), if one is given.
+pub fn encode_value(value: &[u8], expires: Option<u64>, out: &mut Vec<u8>) {
+    out.reserve(1 + size_of::<u64>() + value.len());
+    record::put_kind(out, VALUE, expires);
     out.extend_from_slice(value);
 }
 
@@ -118,7 +157,11 @@ mod tests {
             let bytes = bytes_of(&rows.value(&[&value]).unwrap());
             assert_eq!(bytes.len(), len + 1);
             let row = buffer.read(len as u64, &bytes).unwrap();
-            assert_eq!((row.version(), row.value()), (len as u64, Some(&value[..])));
+            assert_eq!((row.version(), row.value(), row.expires_at()), (len as u64, Some(&value[..]), None));
+            let bytes = bytes_of(&rows.value_until(&[&value], Some(u64::MAX - len as u64)).unwrap());
+            assert_eq!(bytes.len(), len + 9);
+            let row = buffer.read(1, &bytes).unwrap();
+            assert_eq!((row.value(), row.expires_at()), (Some(&value[..]), Some(u64::MAX - len as u64)));
             assert!(!row.has_columns() && row.column(b"a").is_none() && row.content_len() == len);
         }
     }
@@ -139,12 +182,16 @@ mod tests {
             let merged = rows.merged(Some(read), set, &[&names[0]]).unwrap().unwrap();
             let expected = rows.merged(Some(row.as_ref()), set, &[&names[0]]).unwrap().unwrap();
             assert!(merged.as_ref().columns().eq(expected.as_ref().columns()));
+            let expiring = bytes_of(&rows.until(row.as_ref(), Some(9)));
+            let read = buffer.read(3, &expiring).unwrap();
+            assert!(read.expires_at() == Some(9) && read.columns().eq(row.as_ref().columns()));
         }
     }
 
     proptest::proptest! {
         #[test]
-        fn garbage_is_a_row_or_none(kind in 0u8..4, body: Vec<u8>) {
+        fn garbage_is_a_row_or_none(kind in 0u8..4, expires: bool, body: Vec<u8>) {
+            let kind = if expires { kind | EXPIRES } else { kind };
             let bytes = [&[kind][..], &body].concat();
             let mut buffer = RowBuffer::default();
             if let Some(row) = buffer.read(1, &bytes) {

@@ -25,7 +25,7 @@ impl Row {
         let set = sorted(set);
         let mut remove: Vec<&[u8]> = remove.to_vec();
         remove.sort_unstable();
-        let mut packer = Packer::new(rows);
+        let mut packer = Packer::new(rows, current.and_then(RowRef::expires_at));
         match current {
             Some(row) if row.has_columns() => merge_into(&mut packer, row, &set, &remove),
             _ => packer.run.extend_from_slice(&set),
@@ -34,16 +34,16 @@ impl Row {
     }
 
     /// A row of columns that are strictly ascending by name; `None` if there is none.
-    pub(crate) fn from_sorted(rows: &Rows, columns: &[Column<'_>]) -> Option<Self> {
-        let mut packer = Packer::new(rows);
+    pub(crate) fn from_sorted(rows: &Rows, columns: &[Column<'_>], expires: Option<u64>) -> Option<Self> {
+        let mut packer = Packer::new(rows, expires);
         packer.run.extend_from_slice(columns);
         packer.flush_if_over(TABLE_BYTES_MAX);
         packer.finish()
     }
 
-    fn from_table(rows: &Rows, columns: &[Column<'_>]) -> Self {
+    fn from_table(rows: &Rows, columns: &[Column<'_>], expires: Option<u64>) -> Self {
         let size = table::size(columns);
-        let row = Self::with_body(rows, Kind::Table, size);
+        let row = Self::with_body(rows, Kind::Table, size, expires);
         // SAFETY: the body is fresh, `size` bytes long and owned by this row alone.
         let body = unsafe {
             let body = row.start.add(BODY).as_ptr();
@@ -54,8 +54,9 @@ impl Row {
         row
     }
 
-    fn from_blocks(rows: &Rows, blocks: Vec<Block>) -> Self {
-        let row = Self::with_body(rows, Kind::Blocks, BLOCKS - BODY + blocks.len() * size_of::<Block>());
+    pub(super) fn from_blocks(rows: &Rows, blocks: Vec<Block>, expires: Option<u64>) -> Self {
+        let len = BLOCKS - BODY + blocks.len() * size_of::<Block>();
+        let row = Self::with_body(rows, Kind::Blocks, len, expires);
         let count: usize = blocks.iter().map(|block| block.table().count()).sum();
         let footprint: usize = blocks.iter().map(Block::footprint).sum();
         // SAFETY: the offsets are within the fresh body and aligned for what is written there; every block's
@@ -133,14 +134,16 @@ fn merge_table<'a>(run: &mut Vec<Column<'a>>, table: Table<'a>, mut set: &[Colum
 /// Gathers columns in order and packs them.
 struct Packer<'a> {
     rows: &'a Rows,
+    /// When the row that is made expires.
+    expires: Option<u64>,
     done: Vec<Block>,
     /// Columns after all of `done`, not yet packed.
     run: Vec<Column<'a>>,
 }
 
 impl<'a> Packer<'a> {
-    fn new(rows: &'a Rows) -> Self {
-        Self { rows, done: Vec::new(), run: Vec::new() }
+    fn new(rows: &'a Rows, expires: Option<u64>) -> Self {
+        Self { rows, expires, done: Vec::new(), run: Vec::new() }
     }
 
     /// Whether an untouched block may be shared: not if it or what waits before it is so small that they
@@ -191,16 +194,16 @@ impl<'a> Packer<'a> {
             return None;
         }
         if shared == 0 && table::size(&self.run) <= TABLE_BYTES_MAX {
-            return Some(Row::from_table(self.rows, &self.run));
+            return Some(Row::from_table(self.rows, &self.run, self.expires));
         }
         if shared + table::size(&self.run) <= TABLE_BYTES_MAX / 2 {
             let blocks = std::mem::take(&mut self.done);
             let mut columns: Vec<Column<'_>> =
                 blocks.iter().flat_map(|block| block.table().columns()).collect();
             columns.extend_from_slice(&self.run);
-            return Some(Row::from_table(self.rows, &columns));
+            return Some(Row::from_table(self.rows, &columns, self.expires));
         }
         self.pack();
-        Some(Row::from_blocks(self.rows, self.done))
+        Some(Row::from_blocks(self.rows, self.done, self.expires))
     }
 }

@@ -2,43 +2,58 @@
 //!
 //! ```text
 //!   0         8        12
-//!   version │ tag    │ body
-//!    u64      kind, 2 bits, and body length, 30 bits
+//!   version │ tag    │ body                                │ expires at
+//!    u64      kind, 2 bits; whether it expires, 1 bit;       u64, unix ms; only if
+//!    (52      body length, 29 bits                           the tag says so
+//!    bits, and a stamp of when it was used: see `memory::ages`)
 //!
 //!   value      the bytes
 //!   table      columns in one run of bytes (see `table`)
 //!   blocks     count u32 │ footprint u64 │ pointers to column blocks (see `block`), each 8 bytes
-//!   tombstone  nothing; only between the start and the end of a recovery
+//!   other      what the length field, a code then, says; the body has the length of that
+//!              code 0: a tombstone, without a body; only between the start and the end of a recovery
+//!              code 1: a sorted set; the body is a pointer to it (see `collection`), 8 bytes
+//!              code 2: columns that are too many for a row; likewise
 //! ```
+//!
+//! A row that expires is not there any more from that time on: whoever looks (`time`) does not see it. Its successors
+//! keep its time, unless they are made with another one.
 //!
 //! A put makes a new row and carries over the columns that it does not set (section 4.7); readers therefore
 //! see all columns of a put or none. Rows over [`TABLE_BYTES_MAX`] keep their columns in shared blocks, so that a
 //! small put copies pointers and not bytes.
 //!
 //! # Invariants
-//! 1. A [`Row`] owns its allocation, whose size follows from the tag; kind and body never change.
-//! 2. The version is written only through `&mut Row`, hence before the row is published.
+//! 1. A [`Row`] owns its allocation, whose size follows from the tag; kind, body and time of expiry never change.
+//! 2. The version is written only through `&mut Row`, hence before the row is published. The stamp above it may change at any time, so their word is read and
+//!    written as an atomic.
 //! 3. The body of kind `blocks` holds pointers that each own one reference to a block, at an offset aligned to 8.
-//! 4. A [`RowRef`] is made only from a row that outlives it: one behind a guard, one borrowed, or one in a
+//! 4. If the tag says that the row expires, 8 bytes of time follow the body, at any alignment.
+//! 5. A [`RowRef`] is made only from a row that outlives it: one behind a guard, one borrowed, or one in a
 //!    [`RowBuffer`] that is borrowed.
+//! 6. The body of codes 1 and 2 is a pointer that owns one reference to a collection, at any alignment.
 
 mod alloc;
 mod block;
 mod buffer;
+mod collection;
+mod columns;
 mod merge;
 pub(crate) mod table;
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use skein_index::Slot;
-use skein_index::memory::prefetch_lines;
+use skein_index::memory::{Part, prefetch_lines};
 
 pub use alloc::Rows;
-use block::Block;
 pub use buffer::{RowBuffer, encode_value};
-use table::Table;
+pub use columns::Columns;
 
+use crate::memory::NODE_SHARE;
+use crate::memory::ages::{LEFT, VERSION_MASK};
 use crate::options::VALUE_BYTES_MAX;
 
 const VERSION: usize = 0;
@@ -50,12 +65,19 @@ const BLOCKS_COUNT: usize = BODY;
 const BLOCKS_FOOTPRINT: usize = BODY + 4;
 const BLOCKS: usize = BODY + 12;
 
-const LEN_BITS: u32 = 30;
-const LEN_MASK: u32 = (1 << LEN_BITS) - 1;
+const KIND_SHIFT: u32 = 30;
+const EXPIRES: u32 = 1 << 29;
+const LEN_MASK: u32 = EXPIRES - 1;
 
-/// The longest body. It is more than a value may have, and more than the pointers to the blocks of a row take.
-const BODY_LEN_MAX: usize = LEN_MASK as usize;
-const _: () = assert!(VALUE_BYTES_MAX < BODY_LEN_MAX);
+/// The longest body. A value may be as long; the pointers to the blocks of a row take less.
+pub(crate) const BODY_LEN_MAX: usize = LEN_MASK as usize;
+const _: () = assert!(VALUE_BYTES_MAX <= BODY_LEN_MAX);
+
+/// Bytes of the time of expiry.
+const EXPIRY: usize = size_of::<u64>();
+
+/// The code of a tombstone.
+const TOMBSTONE: u32 = 0;
 
 /// Tables over this size are cut into shared blocks.
 pub(crate) const TABLE_BYTES_MAX: usize = 1 << 10;
@@ -67,7 +89,12 @@ enum Kind {
     Value = 0,
     Table = 1,
     Blocks = 2,
-    Tombstone = 3,
+    Other = 3,
+}
+
+/// The tag of a row.
+fn tag_of(kind: Kind, len: usize, expires: Option<u64>) -> u32 {
+    (kind as u32) << KIND_SHIFT | if expires.is_some() { EXPIRES } else { 0 } | len as u32
 }
 
 /// An owned row that nobody else can see yet.
@@ -95,22 +122,32 @@ unsafe impl Send for RowRef<'_> {}
 unsafe impl Sync for RowRef<'_> {}
 
 impl Row {
-    /// Memory for a row of version 0 with `len` bytes of body, not yet written.
-    fn with_body(rows: &Rows, kind: Kind, len: usize) -> Self {
+    /// Memory for a row of version 0 with `len` bytes of body, not yet written, and a time of expiry.
+    fn with_body(rows: &Rows, kind: Kind, len: usize, expires: Option<u64>) -> Self {
         // Values are checked by `Rows::value`, tables are small, and what blocks hold is bounded by `Rows::merged`.
         assert!(len <= BODY_LEN_MAX, "row bodies are bounded by the store's limits");
-        let start = rows.take(BODY + len);
-        // SAFETY: the memory is fresh, aligned to 8 and at least `BODY` bytes long.
+        let body = if kind == Kind::Other { collection::body_len(len as u32) } else { len };
+        let start = rows.take(BODY + body + expires.map_or(0, |_| EXPIRY));
+        // SAFETY: the memory is fresh, aligned to 8 and at least `BODY` bytes long; what expires has its time after the body.
         unsafe {
-            start.add(VERSION).cast::<u64>().write(0);
-            start.add(TAG).cast::<u32>().write((kind as u32) << LEN_BITS | len as u32);
+            start.add(VERSION).cast::<u64>().write(rows.ages().now());
+            start.add(TAG).cast::<u32>().write(tag_of(kind, len, expires));
+            if let Some(expires) = expires {
+                rows.note_expiring();
+                start.add(BODY + body).cast::<u64>().write_unaligned(expires);
+            }
         }
         Self { start }
     }
 
     /// A row with one value: the parts, one after the other, which are not too long.
-    fn value(rows: &Rows, parts: &[&[u8]]) -> Self {
-        let row = Self::with_body(rows, Kind::Value, parts.iter().map(|part| part.len()).sum());
+    fn value(rows: &Rows, parts: &[&[u8]], expires: Option<u64>) -> Self {
+        Self::of_bytes(rows, Kind::Value, parts, expires)
+    }
+
+    /// A row whose body is the parts, one after the other.
+    fn of_bytes(rows: &Rows, kind: Kind, parts: &[&[u8]], expires: Option<u64>) -> Self {
+        let row = Self::with_body(rows, kind, parts.iter().map(|part| part.len()).sum(), expires);
         let mut at = BODY;
         for part in parts {
             // SAFETY: the body is as long as all parts together, and fresh, so it overlaps none of them.
@@ -122,16 +159,29 @@ impl Row {
 
     /// The mark of a removed key, for the time of a recovery.
     pub(crate) fn tombstone(rows: &Rows, version: u64) -> Self {
-        let mut row = Self::with_body(rows, Kind::Tombstone, 0);
+        let mut row = Self::with_body(rows, Kind::Other, TOMBSTONE as usize, None);
         row.set_version(version);
         row
+    }
+
+    /// A row that holds what `row` does, and expires at another time; of version 0.
+    fn until(rows: &Rows, row: RowRef<'_>, expires: Option<u64>) -> Self {
+        match row.kind() {
+            Kind::Blocks => Self::from_blocks(rows, row.blocks().to_vec(), expires),
+            Kind::Other => match row.shared_collection() {
+                Some(collection) => Self::of_collection(rows, collection, expires),
+                None => Self::tombstone(rows, 0),
+            },
+            kind => Self::of_bytes(rows, kind, &[row.body()], expires),
+        }
     }
 
     /// Sets the version; the row is still private (invariant 2).
     #[inline]
     pub(crate) fn set_version(&mut self, version: u64) {
         // SAFETY: the row owns its memory, which starts with the version, aligned to 8.
-        unsafe { self.start.add(VERSION).cast::<u64>().write(version) };
+        let word = unsafe { self.start.add(VERSION).cast::<u64>().as_mut() };
+        *word = (*word & !VERSION_MASK) | (version & VERSION_MASK);
     }
 
     /// Looks at the row.
@@ -150,9 +200,10 @@ impl Drop for Row {
                 drop(unsafe { row.block_at(i).read() });
             }
         }
-        let size = BODY + row.len();
-        // SAFETY: `size` is what `with_body` took (invariant 1).
-        unsafe { alloc::give_back(self.start, size) };
+        let (size, part) = (row.size(), if row.has_left() { Part::Retired } else { Part::Rows });
+        self.drop_collection();
+        // SAFETY: `size` is what `with_body` took (invariant 1), and `leave` has counted it as that part.
+        unsafe { alloc::give_back(self.start, size, part) };
     }
 }
 
@@ -192,36 +243,123 @@ unsafe impl Slot for Row {
 
 impl<'g> RowRef<'g> {
     fn tag(self) -> u32 {
-        // SAFETY: the row lives for `'g` (invariant 4) and its tag never changes (invariant 1).
+        // SAFETY: the row lives for `'g` (invariant 5) and its tag never changes (invariant 1).
         unsafe { self.start.add(TAG).cast::<u32>().read() }
     }
 
     #[inline]
     fn kind(self) -> Kind {
-        match self.tag() >> LEN_BITS {
+        match self.tag() >> KIND_SHIFT {
             0 => Kind::Value,
             1 => Kind::Table,
             2 => Kind::Blocks,
-            _ => Kind::Tombstone,
+            _ => Kind::Other,
         }
     }
 
+    /// Bytes of the body.
     fn len(self) -> usize {
-        (self.tag() & LEN_MASK) as usize
+        match self.kind() {
+            Kind::Other => collection::body_len(self.tag() & LEN_MASK),
+            _ => (self.tag() & LEN_MASK) as usize,
+        }
+    }
+
+    /// Bytes of the allocation.
+    fn size(self) -> usize {
+        BODY + self.len() + if self.expires() { EXPIRY } else { 0 }
+    }
+
+    /// Whether the row expires some time.
+    #[inline]
+    fn expires(self) -> bool {
+        self.tag() & EXPIRES != 0
+    }
+
+    /// When the row expires, in milliseconds since 1970; `None` if it does not.
+    ///
+    /// ```
+    /// use skein_store::Rows;
+    ///
+    /// let rows = Rows::new();
+    /// assert_eq!(rows.value(&[b"grey"])?.as_ref().expires_at(), None);
+    /// assert_eq!(rows.value_until(&[b"grey"], Some(7_000))?.as_ref().expires_at(), Some(7_000));
+    /// # Ok::<(), skein_store::Error>(())
+    /// ```
+    #[inline]
+    pub fn expires_at(self) -> Option<u64> {
+        // SAFETY: the time follows the body if the tag says so (invariant 4), and the row lives for `'g` (invariant 5).
+        self.expires().then(|| unsafe { self.start.add(BODY + self.len()).cast::<u64>().read_unaligned() })
+    }
+
+    /// Whether the row has expired at `now` (milliseconds since 1970), and so is not there any more. It is there throughout its last millisecond.
+    #[inline]
+    pub fn has_expired(self, now: u64) -> bool {
+        self.expires_at().is_some_and(|at| at < now)
     }
 
     #[inline]
     fn body(self) -> &'g [u8] {
         // SAFETY: `len` bytes of body follow the tag, and nobody writes them once the row can be seen
-        // (invariants 1 and 4).
+        // (invariants 1 and 5).
         unsafe { std::slice::from_raw_parts(self.start.add(BODY).as_ptr(), self.len()) }
     }
 
     /// The version: every write to a key makes it greater, also across a removal.
     #[inline]
     pub fn version(self) -> u64 {
-        // SAFETY: the row lives for `'g` (invariant 4); the version was written before it could be seen (2).
-        unsafe { self.start.add(VERSION).cast::<u64>().read() }
+        // Relaxed: the version was written before the row could be seen (invariant 2).
+        self.word().load(Ordering::Relaxed) & VERSION_MASK
+    }
+
+    /// The word of the stamp and the version.
+    #[inline]
+    fn word(self) -> &'g AtomicU64 {
+        // SAFETY: the row lives for `'g` (invariant 5), its first word is aligned to 8, and since it can be seen it is used as an atomic (2).
+        unsafe { self.start.add(VERSION).cast::<AtomicU64>().as_ref() }
+    }
+
+    /// When the row was used last: a stamp of the clock, in its place.
+    #[inline]
+    pub(crate) fn stamp(self) -> u64 {
+        self.word().load(Ordering::Relaxed) & !VERSION_MASK
+    }
+
+    /// Notes that the row is used at `now`, if that is not 0; writes only if it has another stamp.
+    #[inline]
+    pub(crate) fn touch(self, now: u64) {
+        if now != 0 && self.stamp() != now {
+            self.stamp_anew(now);
+        }
+    }
+
+    #[cold]
+    fn stamp_anew(self, now: u64) {
+        let word = self.word().load(Ordering::Relaxed);
+        if word & !VERSION_MASK != LEFT {
+            // Relaxed: a hint. If it is another word by now, somebody else has used the row, or it has left.
+            let _ = self.word().compare_exchange(
+                word,
+                now | (word & VERSION_MASK),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+        }
+    }
+
+    /// Whether [`leave`](Self::leave) was called.
+    fn has_left(self) -> bool {
+        self.stamp() == LEFT
+    }
+
+    /// Counts the row as one that waits to be freed. For who has just taken it out of an index, and holds a guard from before.
+    #[cold]
+    pub(crate) fn leave(self) {
+        // Relaxed: the counters are statistics; who frees the row has synchronized with the end of the guard.
+        if self.word().fetch_or(LEFT, Ordering::Relaxed) & LEFT != LEFT {
+            // SAFETY: the guard keeps the row (invariant 5); it was counted as a row until now.
+            unsafe { alloc::recount_left(self.start, self.size()) };
+        }
     }
 
     /// The value; `None` if the row has columns.
@@ -230,13 +368,13 @@ impl<'g> RowRef<'g> {
         (self.kind() == Kind::Value).then(|| self.body())
     }
 
-    /// Whether the row has columns and not a value.
+    /// Whether the row itself has columns. Those that are too many for a row lie elsewhere: [`read_columns`](Self::read_columns) knows both.
     pub fn has_columns(self) -> bool {
         matches!(self.kind(), Kind::Table | Kind::Blocks)
     }
 
     pub(crate) fn is_tombstone(self) -> bool {
-        self.kind() == Kind::Tombstone
+        self.kind() == Kind::Other && self.tag() & LEN_MASK == TOMBSTONE
     }
 
     /// Whether the columns lie in shared blocks.
@@ -252,68 +390,11 @@ impl<'g> RowRef<'g> {
 
     /// What the row holds, for messages.
     pub(crate) fn holds(self) -> &'static str {
-        if self.has_columns() { "columns" } else { "a value" }
-    }
-
-    fn block_count(self) -> usize {
-        (self.len() + BODY - BLOCKS) / size_of::<Block>()
-    }
-
-    fn block_at(self, i: usize) -> NonNull<Block> {
-        debug_assert!(i < self.block_count());
-        // SAFETY: the offset is within the row's allocation (invariant 3).
-        unsafe { self.start.add(BLOCKS).cast::<Block>().add(i) }
-    }
-
-    fn blocks(self) -> &'g [Block] {
-        // SAFETY: the body ends with that many owned pointers, aligned to 8, which never change (invariant 3).
-        unsafe {
-            std::slice::from_raw_parts(self.start.add(BLOCKS).cast::<Block>().as_ptr(), self.block_count())
-        }
-    }
-
-    /// How many tables the columns lie in; 0 if the row has a value.
-    pub(crate) fn table_count(self) -> usize {
         match self.kind() {
-            Kind::Table => 1,
-            Kind::Blocks => self.block_count(),
-            Kind::Value | Kind::Tombstone => 0,
-        }
-    }
-
-    /// Table `i`; the tables together hold the columns in the order of their names.
-    pub(crate) fn table(self, i: usize) -> Table<'g> {
-        match self.kind() {
-            Kind::Table => Table::trusted(self.body()),
-            _ => self.blocks()[i].table(),
-        }
-    }
-
-    /// One column; `None` if there is none of that name, or the row has a value.
-    pub fn column(self, name: &[u8]) -> Option<&'g [u8]> {
-        let table = match self.kind() {
-            Kind::Table => Table::trusted(self.body()),
-            Kind::Blocks => {
-                let after = self.blocks().partition_point(|block| block.table().name(0) <= name);
-                self.blocks()[after.checked_sub(1)?].table()
-            }
-            Kind::Value | Kind::Tombstone => return None,
-        };
-        table.find(name).ok().map(|i| table.column(i).1)
-    }
-
-    /// All columns, in the order of their names; none if the row has a value.
-    pub fn columns(self) -> Columns<'g> {
-        Columns { row: self, table: 0, next: 0, left: self.column_count() }
-    }
-
-    /// How many columns; 0 if the row has a value.
-    pub fn column_count(self) -> usize {
-        match self.kind() {
-            Kind::Table => Table::trusted(self.body()).count(),
-            // SAFETY: the body of this kind starts with the count, at a multiple of 4 (invariant 3).
-            Kind::Blocks => unsafe { self.start.add(BLOCKS_COUNT).cast::<u32>().read() as usize },
-            Kind::Value | Kind::Tombstone => 0,
+            Kind::Table | Kind::Blocks => "columns",
+            Kind::Other if self.is_hash() => "columns",
+            Kind::Other => "a sorted set",
+            Kind::Value => "a value",
         }
     }
 
@@ -322,20 +403,38 @@ impl<'g> RowRef<'g> {
         match self.kind() {
             Kind::Value => self.len(),
             Kind::Table | Kind::Blocks => (0..self.table_count()).map(|i| self.table(i).content_len()).sum(),
-            Kind::Tombstone => 0,
+            Kind::Other => 0,
         }
+    }
+
+    /// Bytes that a key with this row takes in memory, about: with its share of the index and with all members or columns that lie elsewhere. The disk engine's rows take them
+    /// while they are looked at.
+    pub fn usage(self, key: &[u8]) -> usize {
+        let beside = self.shared_collection().map_or(0, |collection| collection.memory());
+        key.len() + NODE_SHARE + self.memory() + beside
     }
 
     /// Bytes that the row takes in memory, the allocator's rounding and its blocks included (a block that
     /// several versions share counts for each).
     #[inline]
     pub fn memory(self) -> usize {
-        let blocks = match self.kind() {
+        alloc::footprint(self.size()) + self.blocks_bytes()
+    }
+
+    /// About as [`memory`](Self::memory), without the rounding.
+    #[inline]
+    pub(crate) fn bytes(self) -> usize {
+        self.size() + self.blocks_bytes()
+    }
+
+    /// Bytes of the blocks, rounding included.
+    #[inline]
+    fn blocks_bytes(self) -> usize {
+        match self.kind() {
             // SAFETY: the body of this kind has the footprint at a multiple of 8 (invariant 3).
             Kind::Blocks => unsafe { self.start.add(BLOCKS_FOOTPRINT).cast::<u64>().read() as usize },
             _ => 0,
-        };
-        alloc::footprint(BODY + self.len()) + blocks
+        }
     }
 }
 
@@ -343,6 +442,7 @@ impl std::fmt::Debug for RowRef<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = f.debug_struct("Row");
         debug.field("version", &self.version());
+        debug.field("expires_at", &self.expires_at());
         match self.value() {
             Some(value) => debug.field("value_len", &value.len()),
             None => debug.field("columns", &self.column_count()),
@@ -350,36 +450,6 @@ impl std::fmt::Debug for RowRef<'_> {
         debug.finish()
     }
 }
-
-/// The columns of a row, in the order of their names.
-#[derive(Clone, Debug)]
-pub struct Columns<'g> {
-    row: RowRef<'g>,
-    table: usize,
-    next: usize,
-    left: usize,
-}
-
-impl<'g> Iterator for Columns<'g> {
-    type Item = (&'g [u8], &'g [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let mut table = self.row.table(self.table);
-        if self.next == table.count() {
-            (self.table, self.next) = (self.table + 1, 0);
-            table = self.row.table(self.table);
-        }
-        self.next += 1;
-        Some(table.column(self.next - 1))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl ExactSizeIterator for Columns<'_> {}
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::block::Block;
 use super::*;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -32,6 +33,36 @@ fn a_value_is_all_its_parts() {
 fn of_equal_names_the_last_counts() {
     let row = Rows::new().columns(&[(b"b", b"1"), (b"a", b"2"), (b"b", b"3")]).unwrap().unwrap();
     assert!(row.as_ref().columns().eq([(&b"a"[..], &b"2"[..]), (b"b", b"3")]));
+}
+
+#[test]
+fn rows_say_when_they_expire_and_hand_it_on() {
+    let rows = Rows::new();
+    assert!(!rows.any_expiring());
+    let blocks: Vec<Vec<u8>> = (0..300u16).map(|i| i.to_be_bytes().to_vec()).collect();
+    let many: Vec<(&[u8], &[u8])> = blocks.iter().map(|name| (&name[..], &[7; 20][..])).collect();
+    let made = [
+        rows.value(&[b"abc"]).unwrap(),
+        rows.columns(&[(b"a", b"1")]).unwrap().unwrap(),
+        rows.columns(&many).unwrap().unwrap(),
+    ];
+    for row in &made {
+        let row = row.as_ref();
+        assert_eq!(row.expires_at(), None);
+        let timed = rows.until(row, Some(1 << 50));
+        let timed = timed.as_ref();
+        assert!(rows.any_expiring() && timed.expires_at() == Some(1 << 50));
+        assert!(timed.value() == row.value() && timed.columns().eq(row.columns()));
+        assert!(timed.memory() >= row.memory() && timed.content_len() == row.content_len());
+        let again = rows.until(timed, None);
+        assert!(again.as_ref().expires_at().is_none() && again.as_ref().value() == row.value());
+        if row.has_columns() {
+            let set: &[(&[u8], &[u8])] = &[(b"x", b"y")];
+            let merged = rows.merged(Some(timed), set, &[]).unwrap().unwrap();
+            assert_eq!(merged.as_ref().expires_at(), Some(1 << 50), "columns that are put keep the time");
+            assert_eq!(merged.as_ref().column_count(), row.column_count() + 1);
+        }
+    }
 }
 
 #[test]

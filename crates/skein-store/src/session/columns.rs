@@ -57,8 +57,27 @@ impl Recorder<'_> {
         match (&mut self.0, change) {
             (Some(out), Change::Put(row)) => record::write_row(out, key, row.as_ref()),
             (Some(out), Change::Remove) => record::write_remove(out, key, 0),
-            (None, _) | (_, Change::Keep) => {}
+            // The engine takes a change of the time down, which it makes the row of.
+            (None, _) | (_, Change::Keep | Change::Expire(_)) => {}
         }
+    }
+
+    /// The change with the row made, if it is one of the time alone; an engine asks before it does what was decided about `current`.
+    pub fn settled(
+        &mut self,
+        key: &[u8],
+        current: Option<RowRef<'_>>,
+        change: Change,
+        rows: &Rows,
+    ) -> Change {
+        let (Change::Expire(expires), Some(row)) = (&change, current) else {
+            return if matches!(change, Change::Expire(_)) { Change::Keep } else { change };
+        };
+        let row = rows.until(row, *expires);
+        if let Some(out) = &mut self.0 {
+            record::write_expiry(out, key, row.as_ref());
+        }
+        Change::Put(row)
     }
 }
 
@@ -88,20 +107,59 @@ pub(super) fn check_columns(key: &[u8], columns: &[Column<'_>]) -> Result<()> {
     Error::check_record_len(record::columns_len_max(key, columns))
 }
 
-/// Puts columns that were checked; how many names are new.
-pub(super) fn put_checked_columns<W: RowWriter + ?Sized>(
-    writer: &mut W,
+/// What a put of columns that were checked makes of a row; and how many names are new.
+pub(super) fn decide_put(
     key: &[u8],
     columns: &[Column<'_>],
-) -> std::result::Result<usize, W::Error> {
-    let mut new = 0;
-    writer.update_recorded::<W::Error>(key, |current, rows, recorder| {
-        let current = columns_of(current)?;
-        let Some(row) = merge(rows, recorder, key, current, columns, &[])? else { return Ok(Change::Keep) };
-        new = row.as_ref().column_count() - current.map_or(0, RowRef::column_count);
-        Ok(Change::Put(row))
-    })?;
-    Ok(new)
+    current: Option<RowRef<'_>>,
+    rows: &Rows,
+    recorder: &mut Recorder<'_>,
+) -> Result<(Change, usize)> {
+    let current = columns_of(current)?;
+    let Some(row) = merge(rows, recorder, key, current, columns, &[])? else {
+        return Ok((Change::Keep, 0));
+    };
+    let new = row.as_ref().column_count() - current.map_or(0, RowRef::column_count);
+    Ok((Change::Put(row), new))
+}
+
+/// What a removal of columns makes of a row; and how many were there.
+pub(super) fn decide_removal(
+    key: &[u8],
+    names: &[&[u8]],
+    current: Option<RowRef<'_>>,
+    rows: &Rows,
+    recorder: &mut Recorder<'_>,
+) -> Result<(Change, usize)> {
+    let Some(old) = columns_of(current)? else { return Ok((Change::Keep, 0)) };
+    // Only what is there gets into the log's record, whose length is bounded.
+    let names: Vec<&[u8]> = names.iter().copied().filter(|name| old.column(name).is_some()).collect();
+    if names.is_empty() {
+        return Ok((Change::Keep, 0));
+    }
+    let row = merge(rows, recorder, key, current, &[], &names)?;
+    let gone = old.column_count() - row.as_ref().map_or(0, |row| row.as_ref().column_count());
+    if let Some(row) = row {
+        return Ok((Change::Put(row), gone));
+    }
+    recorder.whole(key, &Change::Remove);
+    Ok((Change::Remove, gone))
+}
+
+/// What an update of one column makes of a row.
+pub(super) fn decide_update<E: From<Error>>(
+    key: &[u8],
+    column: &[u8],
+    current: Option<RowRef<'_>>,
+    rows: &Rows,
+    recorder: &mut Recorder<'_>,
+    decide: &mut impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
+) -> std::result::Result<Change, E> {
+    let current = columns_of(current)?;
+    let Some(value) = decide(current.and_then(|row| row.column(column)))? else { return Ok(Change::Keep) };
+    let set = [(column, &value[..])];
+    check_columns(key, &set)?;
+    Ok(merge(rows, recorder, key, current, &set, &[])?.map_or(Change::Keep, Change::Put))
 }
 
 /// Read-modify-writes of rows. An engine gives the primitive, [`update_recorded`](Self::update_recorded); [`Writer`](super::Writer) is one.
@@ -154,7 +212,13 @@ pub trait RowWriter {
         }
         self.check_sizes(key, table::content_len(columns))?;
         check_columns(key, columns)?;
-        put_checked_columns(self, key, columns)
+        let mut new = 0;
+        self.update_recorded::<Self::Error>(key, |current, rows, recorder| {
+            let (change, count) = decide_put(key, columns, current, rows, recorder)?;
+            new = count;
+            Ok(change)
+        })?;
+        Ok(new)
     }
 
     /// Removes columns of a key, atomically, and the key with the last one. Returns how many were there.
@@ -164,25 +228,14 @@ pub trait RowWriter {
     fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> std::result::Result<usize, Self::Error> {
         let mut gone = 0;
         self.update_recorded::<Self::Error>(key, |current, rows, recorder| {
-            let Some(old) = columns_of(current)? else { return Ok(Change::Keep) };
-            // Only what is there gets into the log's record, whose length is bounded.
-            let names: Vec<&[u8]> = names.iter().copied().filter(|name| old.column(name).is_some()).collect();
-            if names.is_empty() {
-                gone = 0;
-                return Ok(Change::Keep);
-            }
-            let row = merge(rows, recorder, key, current, &[], &names)?;
-            gone = old.column_count() - row.as_ref().map_or(0, |row| row.as_ref().column_count());
-            if let Some(row) = row {
-                return Ok(Change::Put(row));
-            }
-            recorder.whole(key, &Change::Remove);
-            Ok(Change::Remove)
+            let (change, count) = decide_removal(key, names, current, rows, recorder)?;
+            gone = count;
+            Ok(change)
         })?;
         Ok(gone)
     }
 
-    /// Adds to a decimal integer; an absent key counts as 0. Returns the sum.
+    /// Adds to a decimal integer; an absent key counts as 0. Returns the sum. The key expires when it did before.
     ///
     /// # Errors
     /// As for [`update`](Self::update), `WrongKind`, `NotAnInteger`, `Overflow`.
@@ -190,9 +243,26 @@ pub trait RowWriter {
         let mut after = 0;
         self.update::<Self::Error>(key, |current, rows| {
             after = sum(value_of(current)?, by)?;
-            Ok(Change::Put(rows.value(&[after.to_string().as_bytes()])?))
+            let expires = current.and_then(RowRef::expires_at);
+            Ok(Change::Put(rows.value_until(&[after.to_string().as_bytes()], expires)?))
         })?;
         Ok(after)
+    }
+
+    /// Sets one column to what `decide` makes of its present value, atomically; the others carry over. With `None` from it, or an error, nothing changes. It may be
+    /// called again if the row changed meanwhile.
+    ///
+    /// # Errors
+    /// The closure's; as for [`put_columns`](Self::put_columns).
+    fn update_column<E: From<Error> + From<Self::Error>>(
+        &mut self,
+        key: &[u8],
+        column: &[u8],
+        mut decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
+    ) -> std::result::Result<Updated, E> {
+        self.update_recorded(key, |current, rows, recorder| {
+            decide_update(key, column, current, rows, recorder, &mut decide)
+        })
     }
 
     /// Adds to a decimal integer in a column; an absent one counts as 0. Returns the sum.
@@ -206,14 +276,23 @@ pub trait RowWriter {
         by: i64,
     ) -> std::result::Result<i64, Self::Error> {
         let mut after = 0;
-        self.update_recorded::<Self::Error>(key, |current, rows, recorder| {
-            let current = columns_of(current)?;
-            after = sum(current.and_then(|row| row.column(column)), by)?;
-            let set = [(column, after.to_string())];
-            let set = [(set[0].0, set[0].1.as_bytes())];
-            Ok(merge(rows, recorder, key, current, &set, &[])?.map_or(Change::Keep, Change::Put))
+        self.update_column::<Self::Error>(key, column, |text| {
+            after = sum(text, by)?;
+            Ok(Some(after.to_string().into_bytes()))
         })?;
         Ok(after)
+    }
+
+    /// Lets a key expire at a time (milliseconds since 1970; if that is past, it is not there any more), or with `None` never. Whether the key is there.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update).
+    fn expire(&mut self, key: &[u8], expires: Option<u64>) -> std::result::Result<bool, Self::Error> {
+        let updated = self.update::<Self::Error>(key, |row, _| {
+            let same = row.is_none_or(|row| row.expires_at() == expires);
+            Ok(if same { Change::Keep } else { Change::Expire(expires) })
+        })?;
+        Ok(updated.existed)
     }
 
     /// Sets a key to `value` if it is absent; `changed` says whether it was done.

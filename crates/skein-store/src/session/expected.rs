@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Writer;
 use super::group::Op;
+use super::hashes::check_name;
 use crate::row::RowRef;
 use crate::row::table::Column;
 use crate::{Error, Result};
@@ -11,7 +12,7 @@ use crate::{Error, Result};
 /// What a key holds after some writes of a group.
 #[derive(Default)]
 struct Expected<'a> {
-    /// The row before the group, as far as its columns are still there.
+    /// The row before the group, as far as its columns are still there. Columns that lie elsewhere count as new: they are of no row's length.
     stored: Option<RowRef<'a>>,
     /// Columns that the group has put: name, and bytes of the value.
     put: HashMap<&'a [u8], usize>,
@@ -22,7 +23,7 @@ struct Expected<'a> {
 
 impl<'a> Expected<'a> {
     fn of(stored: Option<RowRef<'a>>) -> Self {
-        let is_value = stored.is_some_and(|row| !row.has_columns());
+        let is_value = stored.is_some_and(|row| !row.has_columns() && !row.is_hash());
         Self { stored, put: HashMap::new(), len: stored.map(RowRef::content_len), is_value }
     }
 
@@ -35,6 +36,9 @@ impl<'a> Expected<'a> {
             return Err(Error::WrongKind { found: "a value", needed: "columns" });
         }
         for (name, value) in columns {
+            if self.stored.is_some_and(RowRef::is_hash) {
+                check_name(name)?;
+            }
             let stored = || Some(self.stored?.column(name)?.len());
             let old = self.put.get(name).copied().or_else(stored).map_or(0, |len| name.len() + len);
             let len = self.len.unwrap_or(0);
@@ -53,17 +57,17 @@ impl Writer<'_> {
             self.over_budget.is_none() && !writes.iter().any(|(_, op)| matches!(op, Op::PutColumns(_)));
         if plain {
             return writes.iter().try_for_each(|(key, op)| match op {
-                Op::Put(value) => self.admit(key, None, value.len()),
+                Op::Put(value, _) => self.admit(key, None, value.len()),
                 Op::PutColumns(_) | Op::Remove => Ok(()),
             });
         }
         let mut expected: HashMap<&[u8], Expected<'_>> = HashMap::new();
         for (key, op) in writes {
-            let stored = || Expected::of(self.inner.index.get(key, &self.guard));
+            let stored = || Expected::of(self.time().live(self.inner.index.get(key, &self.guard)));
             let held = expected.entry(key).or_insert_with(stored);
             let before = held.len;
             match op {
-                Op::Put(value) => held.put(value),
+                Op::Put(value, _) => held.put(value),
                 Op::PutColumns(columns) => held.put_columns(columns)?,
                 Op::Remove => {
                     *held = Expected::default();

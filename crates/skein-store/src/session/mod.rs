@@ -7,16 +7,26 @@
 //! The epoch of a record is read under the latch of its key, so it never falls along a key's versions; the
 //! writer is inside its epoch from before the first write until the append, so no record belongs to a closed one.
 
+mod ahead;
 mod columns;
 mod expected;
 mod group;
+mod hashes;
+mod members;
+mod room;
+mod scope;
+mod sorted_sets;
 mod writer;
 
 use std::ops::ControlFlow;
 
 pub use columns::{Recorder, RowWriter};
+pub use hashes::ROW_COLUMNS_MAX;
+pub use scope::Scope;
+pub use sorted_sets::SetWriter;
 pub use writer::{Change, Updated, Writer};
 
+use crate::expiry::Time;
 use crate::index::Bounds;
 use crate::store::Inner;
 use crate::{Direction, Result, RowRef, Store, Ticket};
@@ -61,16 +71,102 @@ const REMOVALS_PER_SCAN: usize = 512;
 pub struct Session {
     store: Store,
     lane: usize,
+    /// The time that the session takes for the present one.
+    frozen: Option<u64>,
+    /// See [`Session::spread_columns`].
+    spread: bool,
+    /// See [`Session::admit_all`].
+    admits: bool,
+    room: room::Room,
     not_sync: std::marker::PhantomData<std::cell::Cell<()>>,
 }
 
 impl Session {
     pub(crate) fn new(store: Store, lane: usize) -> Self {
-        Self { store, lane, not_sync: std::marker::PhantomData }
+        let (admits, room) = (false, room::Room::default());
+        Self { store, lane, frozen: None, spread: false, admits, room, not_sync: std::marker::PhantomData }
     }
 
     fn inner(&self) -> &Inner {
         self.store.inner()
+    }
+
+    /// The time of this session.
+    #[inline]
+    fn time(&self) -> Time<'_> {
+        self.inner().time(self.frozen)
+    }
+
+    /// The time by which keys expire for this session, in milliseconds since 1970: the present, unless it was frozen.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        self.time().now()
+    }
+
+    /// Lets the session see one time, `unix_ms` (milliseconds since 1970), until this is called again: reads and writes agree on what has expired. With
+    /// `None` each sees the time as it goes. What has expired is removed only half a second later; so a time is not to be frozen for longer.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let mut session = store.session();
+    /// let now = session.now();
+    /// session.freeze(Some(now));
+    /// store.put_until(b"goose", b"grey", now)?;
+    /// std::thread::sleep(std::time::Duration::from_millis(2));
+    /// assert!(session.get_with(b"goose", |row| row.is_some()), "for this session it is still that time");
+    /// assert!(store.get(b"goose")?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn freeze(&mut self, unix_ms: Option<u64>) {
+        self.frozen = unix_ms;
+    }
+
+    /// Lets writes of this session spread columns that are too many for a row, or no longer (as it is at first): what would leave a row with more than
+    /// [`ROW_COLUMNS_MAX`] columns makes each of them an entry of its own, so that writes to some of them cost the same however many there are. That is for who has keys with
+    /// very many columns; where there are some hundred, a row reads faster. Columns that are spread stay so, for all sessions, and their row's version
+    /// changes no more.
+    ///
+    /// All that reads and writes columns knows both, but [`RowRef::columns`] and its like, which show what lies in the row itself: see
+    /// [`RowRef::read_columns`]. Names are up to [`MEMBER_BYTES_MAX`](crate::MEMBER_BYTES_MAX) bytes: a row with a longer one is not spread, and where columns are, it is refused.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let mut session = store.session();
+    /// session.spread_columns(true);
+    /// let (written, _) = session.write(|writer| {
+    ///     (0..100u32).try_for_each(|goose| writer.put_columns(b"flock", &[(&goose.to_be_bytes(), b"grey")]).map(drop))
+    /// })?;
+    /// written?;
+    /// session.get_with(b"flock", |row| {
+    ///     let columns = row.and_then(|row| row.read_columns()).expect("it has columns");
+    ///     assert_eq!((columns.len(), columns.in_row()), (100, false));
+    /// });
+    /// assert_eq!(store.get_columns(b"flock", None)?.len(), 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spread_columns(&mut self, spread: bool) {
+        self.spread = spread;
+    }
+
+    /// Enters the store to write.
+    fn enter(&self) -> Result<Writer<'_>> {
+        self.enter_at(self.frozen)
+    }
+
+    /// The same at a time.
+    fn enter_at(&self, frozen: Option<u64>) -> Result<Writer<'_>> {
+        let mut writer = if self.admits {
+            Writer::enter_unasked(self.inner(), self.lane)?
+        } else {
+            Writer::enter(self.inner(), self.lane, frozen)?
+        };
+        (writer.frozen, writer.spread) = (frozen, self.spread);
+        Ok(writer)
     }
 
     /// Shows `look` the row of `key`, in place.
@@ -78,16 +174,47 @@ impl Session {
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
         let index = &self.inner().index;
         let guard = index.collector().enter();
-        look(index.get(key, &guard))
+        let row = self.time().live(index.get(key, &guard));
+        self.inner().used(row);
+        look(row)
+    }
+
+    /// A number that grows when a key that is absent comes and goes again: who looks twice and finds it absent knows whether it was there in between. Seldom it
+    /// grows though another key went: there are some thousand such numbers for all keys.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let session = store.session();
+    /// let before = session.departures(b"goose");
+    /// assert_eq!(session.departures(b"goose"), before);
+    /// store.put(b"goose", b"grey")?;
+    /// store.remove(b"goose")?;
+    /// assert!(session.departures(b"goose") > before);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn departures(&self, key: &[u8]) -> u64 {
+        let inner = self.inner();
+        let guard = inner.index.collector().enter();
+        // What has expired is as good as gone, and its removal no departure.
+        let expired = inner.index.get(key, &guard).map_or(0, |row| row.version() + 1);
+        inner.stripes.floor(key).max(expired)
     }
 
     /// Many lookups whose memory reads overlap; `found` is called once per key, with its position, in no
     /// particular order. Each key is read at a moment of its own.
     pub fn get_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
-        let index = &self.inner().index;
+        let (index, time, used) = (&self.inner().index, self.time(), self.inner().rows.ages().now());
         for (chunk, keys) in keys.chunks(LOOKUPS_PER_GUARD).enumerate() {
             let guard = index.collector().enter();
-            index.get_many(keys, &guard, |i, row| found(chunk * LOOKUPS_PER_GUARD + i, row));
+            index.get_many(keys, &guard, |i, row| {
+                let row = time.live(row);
+                if let Some(row) = row.filter(|_| used != 0) {
+                    row.touch(used);
+                }
+                found(chunk * LOOKUPS_PER_GUARD + i, row);
+            });
         }
     }
 
@@ -98,12 +225,18 @@ impl Session {
         let guard = inner.index.collector().enter();
         let mut rows = vec![None; keys.len()];
         if let [key] = keys {
-            return found(0, inner.index.get(key, &guard));
+            let row = self.time().live(inner.index.get(key, &guard));
+            inner.used(row);
+            return found(0, row);
         }
+        // One time for all of them.
+        let time = if inner.rows.any_expiring() { self.time().fixed() } else { self.time() };
         inner.stripes.consistent(keys.iter().copied(), || {
             inner.index.get_many(keys, &guard, |i, row| rows[i] = row);
         });
         for (i, row) in rows.into_iter().enumerate() {
+            let row = time.live(row);
+            inner.used(row);
             found(i, row);
         }
     }
@@ -117,7 +250,7 @@ impl Session {
         direction: Direction,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        self.inner().index.scan(bounds, direction, each);
+        self.inner().scan(self.time(), bounds, direction, each);
     }
 
     /// Runs several single-key writes with one entry into the epoch and one append to the log. Each write
@@ -132,7 +265,7 @@ impl Session {
     /// The store is closed or writes are stopped; then `writes` may have run, and what it wrote may not be
     /// durable. No acknowledgement may be sent.
     pub fn write<R>(&mut self, writes: impl FnOnce(&mut Writer<'_>) -> R) -> Result<(R, Ticket)> {
-        let mut writer = Writer::enter(self.inner(), self.lane)?;
+        let mut writer = self.enter()?;
         let answer = writes(&mut writer);
         let ticket = writer.finish()?;
         Ok((answer, ticket))

@@ -3,41 +3,52 @@
 //! A write prepares its row and its log record before it takes the key's latch (inside `compute`); under the
 //! latch it checks, for a read-modify-write, that the key's row is still the one it read (the same
 //! allocation: the guard keeps the old one alive, so its address is not used again), takes the version and
-//! the epoch, and hands the row over. If the row changed meanwhile it starts again.
+//! the epoch, and hands the row over. If the row changed meanwhile it starts again (`update`).
 
-use skein_index::{Change as Verdict, Guard, LocalGuard};
+mod update;
+
+use std::sync::Arc;
+
+use skein_index::{Change as Verdict, Guard as _, LocalGuard};
 use skein_log::Operation;
 
-use super::columns::{Recorder, RowWriter};
+use crate::collection::Collection;
+use crate::expiry::Time;
 use crate::record;
 use crate::records::Records;
-use crate::row::{Row, RowRef, Rows};
+use crate::row::{Row, RowRef};
 use crate::store::Inner;
 use crate::{Error, Result, Ticket};
+
+use super::ahead::Ahead;
+
+pub(super) use update::{Exchanged, exchange};
 
 /// Writes after which a long scope appends its records, leaves the epoch and enters again, so that it
 /// holds back neither the commit nor the reclamation of memory.
 const WRITES_PER_ENTRY: u32 = 256;
 
-/// Bytes of records after which it does.
-const BYTES_PER_ENTRY: usize = 256 << 10;
+/// Bytes of records, or of rows that have left, after which it does.
+pub(super) const BYTES_PER_ENTRY: usize = 256 << 10;
 
 /// Keys that are looked up together ahead of their writes: enough that reads overlap, few enough that what they
 /// fetched is still in the nearest cache when it is needed.
 pub(super) const KEYS_PER_PREFETCH: usize = 32;
 
-/// What the closure of [`RowWriter::update`] decides.
+/// What the closure of [`update`](super::RowWriter::update) decides.
 #[derive(Debug)]
 pub enum Change {
     /// Leave the key as it is.
     Keep,
     /// Set the key to this row.
     Put(Row),
+    /// Leave what the key holds, and let it expire at this time (milliseconds since 1970), or never. Nothing, if it is absent.
+    Expire(Option<u64>),
     /// Remove the key, if it is there.
     Remove,
 }
 
-/// What [`RowWriter::update`] did.
+/// What [`update`](super::RowWriter::update) did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Updated {
     /// Whether the key was present before.
@@ -49,40 +60,69 @@ pub struct Updated {
 }
 
 /// The scope of [`super::Session::write`].
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice of its own; together they are no state machine"
+)]
 pub struct Writer<'s> {
     pub(super) inner: &'s Inner,
-    lane: usize,
+    pub(super) lane: usize,
+    /// See [`super::Session::freeze`].
+    pub(super) frozen: Option<u64>,
     pub(super) records: Records,
+    /// Where keys that were looked up ahead belong.
+    ahead: Ahead,
     /// Inside the epoch; `None` only while a long scope goes out and in again.
     pub(super) operation: Option<Operation<'s>>,
     pub(super) guard: LocalGuard<'s>,
     /// The last epoch of any write.
     epoch: u64,
-    writes: u32,
+    pub(super) writes: u32,
+    /// Whether it looks at the budget by itself.
+    pub(super) asks: bool,
     /// Whether the budget was used up when it was last looked at.
     pub(super) over_budget: Option<Error>,
     /// The writes of a group were admitted together.
     pub(super) admitted: bool,
+    /// All writes are one group (`scope`), so the epoch is not left between them.
+    pub(super) whole: bool,
+    /// Columns that are too many for a row are spread; see [`super::Session::spread_columns`].
+    pub(super) spread: bool,
+    /// Bytes of rows that have left the index since the epoch was entered.
+    pub(super) left: usize,
     /// The first failure of the log: nothing may be acknowledged then.
     failed: Option<Error>,
 }
 
 impl<'s> Writer<'s> {
-    pub(crate) fn enter(inner: &'s Inner, lane: usize) -> Result<Self> {
+    pub(crate) fn enter(inner: &'s Inner, lane: usize, frozen: Option<u64>) -> Result<Self> {
+        let mut writer = Self::enter_unasked(inner, lane)?;
+        writer.frozen = frozen;
+        writer.look_at_budget();
+        Ok(writer)
+    }
+
+    /// As [`enter`](Self::enter), and does not ask whether memory is used up.
+    pub(super) fn enter_unasked(inner: &'s Inner, lane: usize) -> Result<Self> {
         let operation = Some(inner.enter(lane)?);
         let guard = inner.index.collector().enter();
-        let over_budget = inner.over_budget();
         let records = Records::take();
         Ok(Self {
             inner,
             lane,
+            frozen: None,
             records,
+            ahead: Ahead::take(),
             operation,
             guard,
             epoch: 0,
             writes: 0,
-            over_budget,
+            over_budget: None,
+            asks: false,
             admitted: false,
+            whole: false,
+            spread: false,
+            left: 0,
             failed: None,
         })
     }
@@ -101,6 +141,10 @@ impl<'s> Writer<'s> {
         if let Some(operation) = &self.operation
             && !self.records.is_empty()
         {
+            // Who asks for room beforehand has told the clock of keys' ages then.
+            if let Some(limit) = self.inner.budget.limit().filter(|_| self.asks) {
+                self.inner.rows.ages().written(self.records.bytes(), limit);
+            }
             let mut appender = operation.appender();
             for (epoch, record) in self.records.iter() {
                 appender.append(epoch, |out| out.extend_from_slice(record));
@@ -109,19 +153,37 @@ impl<'s> Writer<'s> {
         self.records.clear();
     }
 
-    /// Before a write: appends, leaves and enters again if enough was done since the last time.
-    fn turn(&mut self) -> Result<()> {
+    /// Before a write: appends, leaves (unless all is one group) and enters again if enough was done since the last time.
+    pub(super) fn turn(&mut self) -> Result<()> {
         // A group is of one epoch, and has none of its own.
         if self.admitted {
             return Ok(());
         }
         self.writes += 1;
-        if self.writes.is_multiple_of(WRITES_PER_ENTRY) || self.records.bytes() > BYTES_PER_ENTRY {
+        if self.writes.is_multiple_of(WRITES_PER_ENTRY)
+            || self.records.bytes() > BYTES_PER_ENTRY
+            || self.left > BYTES_PER_ENTRY
+        {
             self.append();
-            self.operation = None;
+            self.left = 0;
+            if !self.whole {
+                self.operation = None;
+            }
+            self.ahead.clear();
             self.guard.refresh();
-            self.over_budget = self.inner.over_budget();
+            self.enter_again()?;
+            // Within the epoch: what goes is recorded.
+            if self.asks {
+                self.look_at_budget();
+            }
         }
+        // It may have failed before.
+        self.enter_again()
+    }
+
+    /// Enters the epoch, unless the writer is inside.
+    #[inline]
+    fn enter_again(&mut self) -> Result<()> {
         if self.operation.is_none() {
             match self.inner.enter(self.lane) {
                 Ok(operation) => self.operation = Some(operation),
@@ -141,6 +203,9 @@ impl<'s> Writer<'s> {
             return Ok(());
         }
         self.inner.check_sizes(key, after)?;
+        if !self.asks {
+            return self.inner.admit_growth(before.unwrap_or(0), after);
+        }
         match &self.over_budget {
             Some(error) if before.is_none_or(|before| after > before) => Err(error.clone()),
             _ => Ok(()),
@@ -150,6 +215,7 @@ impl<'s> Writer<'s> {
     /// Refuses a row in the place of `seen` as [`admit`](Self::admit) does, and if its record, which begins at `start`, is
     /// longer than records can be.
     fn admit_row(&self, key: &[u8], seen: Option<RowRef<'_>>, row: &Row, start: usize) -> Result<()> {
+        Inner::check_expiry(key, row.as_ref().expires_at())?;
         self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len())?;
         Error::check_record_len(self.records.bytes() - start)
     }
@@ -157,23 +223,70 @@ impl<'s> Writer<'s> {
     /// Notes a write that was done: its record, begun at `start`, counts.
     pub(super) fn recorded(&mut self, start: usize, version: u64, epoch: u64) {
         self.records.commit(start, version, epoch);
+        self.note_epoch(epoch);
+    }
+
+    /// Notes that something was written in this epoch.
+    pub(super) fn note_epoch(&mut self, epoch: u64) {
         // Epochs differ from key to key by at most one, and either order.
         self.epoch = self.epoch.max(epoch);
         self.inner.written();
     }
 
+    /// Brings the order by time up to date, after a row that expired at `replaced` gave way to one that expires at `now`, or to none.
+    #[inline]
+    pub(super) fn settle(&self, key: &[u8], replaced: Option<u64>, now: Option<u64>) {
+        if replaced.is_some() || now.is_some() {
+            self.inner.order.settle(&self.inner.index, key, replaced, &self.guard);
+        }
+    }
+
+    /// The time of the writes.
+    #[inline]
+    pub(super) fn time(&self) -> Time<'s> {
+        self.inner.time(self.frozen)
+    }
+
+    /// The time by which keys expire for these writes, in milliseconds since 1970; see [`Session::now`](super::Session::now).
+    pub fn now(&self) -> u64 {
+        self.time().now()
+    }
+
     /// Reads a key, from within the writes.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
-        look(self.inner.index.get(key, &self.guard))
+        let row = self.time().live(self.inner.index.get(key, &self.guard));
+        self.inner.used(row);
+        look(row)
     }
 
     /// Looks the keys up, with overlapping reads and for the cache only, because they are about to be written.
     /// For some dozens of keys at a time this makes their writes about twice as fast; for one it is in vain.
-    pub fn prefetch(&self, keys: &[&[u8]]) {
-        self.inner.index.get_many(keys, &self.guard, |_, row| {
+    pub fn prefetch(&mut self, keys: &[&[u8]]) {
+        let ahead = &mut self.ahead;
+        ahead.begin(keys.len());
+        self.inner.index.locate_many(keys, &self.guard, |at, row, place| {
             // The version is what a write reads first.
             std::hint::black_box(row.map(RowRef::version));
+            if let Some(place) = place {
+                ahead.note(at, keys[at], place);
+            }
         });
+    }
+
+    /// Changes a key in the index, from where looking ahead has found it to belong. If it had a row before that has left the index, the answer says so, and what collection
+    /// it stood for.
+    #[inline]
+    fn compute(
+        &mut self,
+        key: &[u8],
+        change: impl FnMut(Option<RowRef<'_>>) -> Verdict<Row>,
+    ) -> Result<(bool, Option<Arc<Collection>>)> {
+        let place = self.ahead.place_of(key);
+        // SAFETY: the places are of the main index, for equal keys, and found under this guard (invariants 1 and 2 of `ahead`).
+        let done = unsafe { self.inner.index.compute_at(key, place, change, &self.guard) }?;
+        let before = done.before.filter(|_| done.changed);
+        self.left += self.inner.rows.left(before, &self.guard);
+        Ok((done.changed, before.and_then(RowRef::shared_collection)))
     }
 
     /// Sets several keys, each on its own, in batches whose memory reads overlap.
@@ -194,39 +307,53 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    /// Sets a key to a value, whatever it held.
+    /// Sets a key to a value, whatever it held. It does not expire.
     ///
     /// # Errors
     /// Key or value over its limit, or memory over the budget.
     #[inline]
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<Updated> {
         self.turn()?;
-        self.put_now(key, value)
+        self.put_now(key, value, None)
     }
 
-    pub(super) fn put_now(&mut self, key: &[u8], value: &[u8]) -> Result<Updated> {
+    /// Sets a key to a value, whatever it held. It expires at `expires` (milliseconds since 1970).
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put); the key has 8 bytes less.
+    #[inline]
+    pub fn put_until(&mut self, key: &[u8], value: &[u8], expires: u64) -> Result<Updated> {
+        Inner::check_expiry(key, Some(expires))?;
+        self.turn()?;
+        self.put_now(key, value, Some(expires))
+    }
+
+    pub(super) fn put_now(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<Updated> {
         // What is there matters, and is looked up, only over the budget.
         let looked = self.over_budget.is_some().then(|| self.inner.index.get(key, &self.guard)).flatten();
         self.admit(key, looked.map(RowRef::content_len), value.len())?;
-        let (inner, mut row) = (self.inner, Some(self.inner.rows.value(&[value])?));
-        let start = self.records.begin(|out| record::write_value(out, key, 0, value));
-        let (mut existed, mut version, mut epoch) = (false, 0, 0);
-        let put = inner.index.compute(
-            key,
-            |current| {
-                let Some(mut row) = row.take() else { return Verdict::Keep };
-                (existed, version, epoch) =
-                    (current.is_some(), inner.next_version(key, current), inner.epoch());
-                row.set_version(version);
-                Verdict::Put(row)
-            },
-            &self.guard,
-        );
-        if let Err(refused) = put {
-            self.records.cancel(start);
-            return Err(refused.into());
-        }
+        let (inner, time) = (self.inner, self.time());
+        let mut row = Some(inner.rows.value_until(&[value], expires)?);
+        let start = self.records.begin(|out| record::write_value(out, key, 0, value, expires));
+        let (mut existed, mut version, mut epoch, mut replaced) = (false, 0, 0, None);
+        let put = self.compute(key, |current| {
+            let Some(mut row) = row.take() else { return Verdict::Keep };
+            (version, epoch) = (inner.next_version(key, current), inner.epoch());
+            existed = time.live(current).is_some();
+            replaced = current.and_then(RowRef::expires_at);
+            row.set_version(version);
+            Verdict::Put(row)
+        });
+        let collection = match put {
+            Ok((_, collection)) => collection,
+            Err(refused) => {
+                self.records.cancel(start);
+                return Err(refused);
+            }
+        };
         self.recorded(start, version, epoch);
+        self.settle(key, replaced, expires);
+        bury(collection);
         Ok(Updated { existed, changed: true, version })
     }
 
@@ -240,130 +367,79 @@ impl<'s> Writer<'s> {
     }
 
     pub(super) fn remove_now(&mut self, key: &[u8]) -> Result<Updated> {
-        Inner::check_key(key)?;
-        let inner = self.inner;
-        let (mut version, mut epoch) = (0, 0);
-        let start = self.records.begin(|out| record::write_remove(out, key, 0));
-        let removed = inner.index.compute(
-            key,
-            |current| {
-                let Some(row) = current else { return Verdict::Keep };
-                (version, epoch) = (row.version() + 1, inner.epoch());
-                inner.stripes.raise_floor(key, version);
-                Verdict::Remove
-            },
-            &self.guard,
-        );
-        let existed = match removed {
-            Ok(removed) => removed.changed,
-            Err(refused) => {
-                self.records.cancel(start);
-                return Err(refused.into());
-            }
-        };
-        if existed {
-            self.recorded(start, version, epoch);
-        } else {
-            self.records.cancel(start);
-        }
+        let time = self.time();
+        let mut existed = false;
+        let removal = self.remove_if(key, |row| {
+            existed = time.shows(row);
+            true
+        })?;
+        let version = removal.as_ref().map_or(0, |removal| removal.version);
+        bury(removal.and_then(|removal| removal.collection));
+        // What had expired goes, too, but was not there.
         Ok(Updated { existed, changed: existed, version })
     }
-}
 
-impl RowWriter for Writer<'_> {
-    type Error = Error;
-
-    fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
-        self.inner.check_sizes(key, bytes)
+    /// Removes a key of the order, by which it expires at `at`, if its row says a time before `end`; whether it did.
+    pub(crate) fn remove_overdue(&mut self, key: &[u8], at: u64, end: u64) -> Result<bool> {
+        self.turn()?;
+        let removed = self.remove_if(key, |row| row.has_expired(end))?;
+        if removed.is_none() {
+            // A writer that has changed the row is about to do this; should it not, the entry would stand in the way.
+            self.settle(key, Some(at), None);
+        }
+        let done = removed.is_some();
+        bury(removed.and_then(|removal| removal.collection));
+        Ok(done)
     }
 
-    fn update_recorded<E: From<Error>>(
+    /// Removes a key if `wanted` says so of its row.
+    pub(super) fn remove_if(
         &mut self,
         key: &[u8],
-        mut decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
-    ) -> std::result::Result<Updated, E> {
-        self.turn()?;
+        mut wanted: impl FnMut(RowRef<'_>) -> bool,
+    ) -> Result<Option<Removal>> {
         Inner::check_key(key)?;
-        loop {
-            let mut decided = Ok(Change::Keep);
-            let seen = self.inner.index.get(key, &self.guard);
-            let start =
-                self.records.begin(|out| decided = decide(seen, &self.inner.rows, &mut Recorder(Some(out))));
-            let unchanged =
-                Updated { existed: seen.is_some(), changed: false, version: seen.map_or(0, RowRef::version) };
-            let change = match decided {
-                Ok(Change::Put(row)) => match self.admit_row(key, seen, &row, start) {
-                    Ok(()) => Change::Put(row),
-                    Err(error) => {
-                        self.records.cancel(start);
-                        return Err(error.into());
-                    }
-                },
-                Ok(Change::Remove) if seen.is_some() => Change::Remove,
-                Ok(Change::Keep | Change::Remove) => {
-                    self.records.cancel(start);
-                    return Ok(unchanged);
-                }
-                Err(error) => {
-                    self.records.cancel(start);
-                    return Err(error);
-                }
-            };
-            match exchange(self.inner, key, seen, change, &self.guard) {
-                Ok(Some((version, epoch))) => {
-                    self.recorded(start, version, epoch);
-                    return Ok(Updated { changed: true, version, ..unchanged });
-                }
-                Ok(None) => self.records.cancel(start),
-                Err(error) => {
-                    self.records.cancel(start);
-                    return Err(error.into());
-                }
+        let inner = self.inner;
+        let (mut version, mut epoch, mut replaced) = (0, 0, None);
+        let start = self.records.begin(|out| record::write_remove(out, key, 0));
+        let removed = self.compute(key, |current| {
+            let Some(row) = current.filter(|row| wanted(*row)) else { return Verdict::Keep };
+            (version, epoch, replaced) = (row.version() + 1, inner.epoch(), row.expires_at());
+            inner.stripes.raise_floor(key, version);
+            Verdict::Remove
+        });
+        let collection = match removed {
+            Ok((true, collection)) => collection,
+            kept => {
+                self.records.cancel(start);
+                return kept.map(|_| None);
             }
-        }
+        };
+        self.recorded(start, version, epoch);
+        self.settle(key, replaced, None);
+        Ok(Some(Removal { version, collection }))
     }
 }
 
-/// Changes `key` if its row is still `seen`; returns the version and the epoch that the change took, `None` if
-/// the row is another one by now.
-fn exchange(
-    inner: &Inner,
-    key: &[u8],
-    seen: Option<RowRef<'_>>,
-    change: Change,
-    guard: &impl Guard,
-) -> Result<Option<(u64, u64)>> {
-    let mut change = Some(change);
-    let mut taken = None;
-    inner.index.compute(
-        key,
-        |current| {
-            let same = match (current, seen) {
-                (None, None) => true,
-                (Some(current), Some(seen)) => current.is(seen),
-                _ => false,
-            };
-            if !same {
-                return Verdict::Keep;
-            }
-            let version = inner.next_version(key, current);
-            match change.take() {
-                Some(Change::Put(mut row)) => {
-                    taken = Some((version, inner.epoch()));
-                    row.set_version(version);
-                    Verdict::Put(row)
-                }
-                Some(Change::Remove) => {
-                    taken = Some((version, inner.epoch()));
-                    inner.stripes.raise_floor(key, version);
-                    Verdict::Remove
-                }
-                Some(Change::Keep) | None => Verdict::Keep,
-            }
-        },
-        guard,
-    )?;
-    Ok(taken)
+/// What a removal did.
+pub(super) struct Removal {
+    pub(super) version: u64,
+    /// What the key stood for; the caller buries it.
+    pub(super) collection: Option<Arc<Collection>>,
+}
+
+impl Removal {
+    /// Buries what the key stood for; about how many bytes that took.
+    pub(super) fn bury(self) -> usize {
+        self.collection.map_or(0, |collection| collection.bury())
+    }
+}
+
+/// The main row of a collection is gone, and with it the collection. No lock of a collection is held.
+fn bury(collection: Option<Arc<Collection>>) {
+    if let Some(collection) = collection {
+        collection.bury();
+    }
 }
 
 impl Drop for Writer<'_> {
@@ -371,6 +447,7 @@ impl Drop for Writer<'_> {
     fn drop(&mut self) {
         self.append();
         std::mem::take(&mut self.records).keep();
+        std::mem::take(&mut self.ahead).keep();
     }
 }
 

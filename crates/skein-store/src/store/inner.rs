@@ -1,5 +1,6 @@
 //! What all handles of a store share.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -10,13 +11,16 @@ use skein_sync::locks::lock;
 
 use super::{CloseReport, RecoveryReport};
 use crate::checkpoint::{self, CheckpointReport, manifest::Manifest};
+use crate::collection::{Members, sweep};
+use crate::expiry::{self, Order, Time};
 use crate::folder::Folder;
-use crate::index::Index;
+use crate::index::{Bounds, Index};
+use crate::memory::Budget;
 use crate::options::KEY_BYTES_MAX;
 use crate::row::{RowRef, Rows};
 use crate::snapshot::Snapshots;
 use crate::stripes::Stripes;
-use crate::{Error, Result, StoreOptions, recovery};
+use crate::{Direction, Error, Result, StoreOptions, recovery};
 
 /// A store's parts.
 pub(crate) struct Inner {
@@ -24,6 +28,13 @@ pub(crate) struct Inner {
     /// `None` if the index has none. It shares the index, so it stands before `rows`, too: rows are dropped before their memory.
     pub(crate) snapshots: Option<Snapshots>,
     pub(crate) rows: Rows,
+    /// Of the collections. Their rows lie in `rows`, too.
+    pub(crate) members: Arc<Members>,
+    /// Which keys expire, and when.
+    pub(crate) order: Order,
+    /// Keys that the thread has removed because they had expired.
+    pub(crate) expired: AtomicU64,
+    pub(crate) budget: Budget,
     pub(crate) stripes: Stripes,
     pub(crate) log: Log,
     pub(crate) folder: Folder,
@@ -72,12 +83,18 @@ impl Inner {
         };
         let epochs = newest.as_ref().map(|(manifest, _)| manifest.epochs());
         let (log, recovered) = Log::open(storage.clone(), log_options, epochs)?;
-        folder.strike_given_up()?;
+        folder.take_over()?;
         let index = Index::new(options.index, &options.limits);
+        let rows = Rows::new();
+        let members = Members::new(options.index, &options.limits, rows.clone());
         let mut inner = Self {
             snapshots: Snapshots::of(&index, options.limits.snapshots),
             index,
-            rows: Rows::new(),
+            rows,
+            members,
+            order: Order::new(),
+            expired: AtomicU64::new(0),
+            budget: Budget::new(log.logs()),
             stripes: Stripes::new(),
             log,
             folder,
@@ -92,10 +109,55 @@ impl Inner {
         };
         inner.recovery = recovery::recover(&inner, newest.as_ref(), &recovered)?;
         inner.recovery.took = started.elapsed();
+        inner.set_limits(&inner.options.limits);
         checkpoint::remove_others(&*storage, &inner.folder.path, epochs.map(|epochs| epochs.begin))?;
         // Records that only the logs hold are not in a checkpoint: at `None` a close has to write one.
         inner.dirty = AtomicBool::new(inner.recovery.log_records > 0);
         Ok(inner)
+    }
+
+    /// The time: the present, or the one that was frozen.
+    #[inline]
+    pub(crate) fn time(&self, frozen: Option<u64>) -> Time<'_> {
+        Time::new(&self.options.clock, frozen)
+    }
+
+    /// How many keys there are at this time; exact while nobody writes.
+    pub(crate) fn len(&self, time: Time<'_>) -> usize {
+        let expired = if self.rows.any_expiring() { self.order.count_before(time.now()) } else { 0 };
+        self.index.len().saturating_sub(expired)
+    }
+
+    /// As [`Index::scan`], without what has expired.
+    pub(crate) fn scan(
+        &self,
+        time: Time<'_>,
+        bounds: Bounds<'_>,
+        direction: Direction,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        self.index.scan(bounds, direction, self.live(time, each));
+    }
+
+    /// Shows `each` a row if it is still there. Who asks for keys alone then reads no row as long as none expires.
+    pub(crate) fn live<'s>(
+        &'s self,
+        time: Time<'s>,
+        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()> + 's,
+    ) -> impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()> + 's {
+        move |key, row| {
+            let gone = self.rows.any_expiring() && !time.shows(row);
+            if gone { ControlFlow::Continue(()) } else { each(key, row) }
+        }
+    }
+
+    /// Notes that a row is used, if that matters.
+    #[inline]
+    pub(crate) fn used(&self, row: Option<RowRef<'_>>) {
+        let now = self.rows.ages().now();
+        if let Some(row) = row.filter(|_| now != 0) {
+            row.touch(now);
+        }
     }
 
     /// Enters the present epoch for writes to one of the logs.
@@ -148,11 +210,10 @@ impl Inner {
         within(key, KEY_BYTES_MAX)
     }
 
-    /// The refusal of writes that add, if the memory budget is used up.
-    pub(crate) fn over_budget(&self) -> Option<Error> {
-        let budget = self.options.limits.memory_bytes?;
-        let used = self.rows.taken() + self.index.memory().reserved;
-        (used >= budget).then_some(Error::OverBudget { used, budget })
+    /// Refuses a key that is too long to expire.
+    #[inline]
+    pub(crate) fn check_expiry(key: &[u8], expires: Option<u64>) -> Result<()> {
+        if expires.is_some() { within(key, expiry::KEY_BYTES_MAX) } else { Ok(()) }
     }
 
     /// Writes a checkpoint.
@@ -251,6 +312,8 @@ impl Checkpoints {
 pub(super) struct Handle {
     pub(super) inner: Arc<Inner>,
     pub(super) scheduler: checkpoint::schedule::Scheduler,
+    pub(super) cycle: expiry::cycle::Cycle,
+    pub(super) sweeper: sweep::Sweeper,
 }
 
 impl Handle {
@@ -259,6 +322,8 @@ impl Handle {
         // may write is not given up.
         self.inner.closing.store(true, Ordering::Relaxed);
         self.scheduler.stop();
+        self.cycle.stop();
+        self.sweeper.stop();
         self.inner.closing.store(false, Ordering::Relaxed);
         self.inner.close()
     }

@@ -15,8 +15,10 @@ use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
 use crate::checkpoint::{CheckpointReport, schedule::Scheduler};
+use crate::collection::sweep::Sweeper;
+use crate::expiry::cycle::Cycle;
 use crate::snapshot::Snapshots;
-use crate::{Error, Result, Session, StoreOptions, Ticket};
+use crate::{Error, Eviction, MemoryUse, Result, Session, StoreOptions, Ticket};
 
 pub(crate) use read::gather;
 pub use read::{ColumnFound, Entry};
@@ -51,7 +53,7 @@ impl std::fmt::Debug for Store {
         f.debug_struct("Store")
             .field("folder", &inner.folder.path)
             .field("durability", &inner.options.durability)
-            .field("keys", &inner.index.len())
+            .field("keys", &self.len())
             .finish_non_exhaustive()
     }
 }
@@ -100,11 +102,21 @@ pub struct CloseReport {
 pub struct StoreStats {
     /// Keys.
     pub keys: usize,
-    /// Bytes of index nodes and of keys outside them.
+    /// Of them, those that expire some time.
+    pub expires: usize,
+    /// How long these have on average.
+    pub average_ttl: Duration,
+    /// Keys that were removed since the store was opened because they had expired. One that was written anew before is not counted.
+    pub expired: u64,
+    /// Keys that were evicted since the store was opened, because memory was at its limit.
+    pub evicted: u64,
+    /// Live memory by part.
+    pub memory: MemoryUse,
+    /// Bytes of index nodes and of keys outside them; the order of the keys that expire is such an index, too.
     pub index_bytes: usize,
-    /// Bytes of rows, those that wait to be freed included.
+    /// Bytes of rows, and of those that wait to be freed if they are not told apart.
     pub row_bytes: usize,
-    /// Index memory that is retired, but maybe still seen by a reader.
+    /// Memory that is retired, but maybe still seen by a reader; see [`MemoryUse::unreclaimed`].
     pub unreclaimed_bytes: usize,
     /// Address space taken from the system for all this.
     pub reserved_bytes: usize,
@@ -118,6 +130,10 @@ pub struct StoreStats {
     pub durable_epoch: u64,
     /// Log bytes since the last checkpoint began, those of earlier runs included.
     pub log_bytes: u64,
+    /// Log bytes that are not durable yet: what a crash would lose.
+    pub log_bytes_behind: u64,
+    /// Log bytes at which a checkpoint is written; 0 for never.
+    pub checkpoint_at_log_bytes: u64,
     /// Log segments on disk.
     pub log_segments: usize,
     /// Epochs made durable since the store was opened.
@@ -152,7 +168,22 @@ impl Store {
     pub fn open(path: impl AsRef<Path>, options: StoreOptions) -> Result<Self> {
         let inner = Arc::new(Inner::open(path.as_ref(), options)?);
         let scheduler = Scheduler::start(inner.clone())?;
-        Ok(Self { handle: Arc::new(Handle { inner, scheduler }) })
+        let cycle = match Cycle::start(inner.clone()) {
+            Ok(cycle) => cycle,
+            Err(error) => {
+                scheduler.stop();
+                return Err(error);
+            }
+        };
+        let sweeper = match Sweeper::start(inner.members.clone()) {
+            Ok(sweeper) => sweeper,
+            Err(error) => {
+                cycle.stop();
+                scheduler.stop();
+                return Err(error);
+            }
+        };
+        Ok(Self { handle: Arc::new(Handle { inner, scheduler, cycle, sweeper }) })
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -190,9 +221,11 @@ impl Store {
         Session::new(self.clone(), lane)
     }
 
-    /// How many keys there are; exact while nobody writes.
+    /// How many keys there are; exact while nobody writes. Those that have expired and are not removed yet, which takes half a second as a rule, are
+    /// counted for it one by one.
     pub fn len(&self) -> usize {
-        self.inner().index.len()
+        let inner = self.inner();
+        inner.len(inner.time(None))
     }
 
     /// Whether there are no keys.
@@ -302,20 +335,29 @@ impl Store {
     /// ```
     pub fn stats(&self) -> StoreStats {
         let inner = self.inner();
-        let (log, memory) = (inner.log.stats(), inner.index.memory());
+        let (log, memory) = (inner.log.stats(), inner.memory());
+        let time = inner.time(None).fixed();
+        let expiring = inner.order.numbers(time.now());
         let snapshots = inner.snapshots.as_ref().map(Snapshots::numbers).unwrap_or_default();
         let checkpoints = &inner.checkpoints;
         StoreStats {
-            keys: inner.index.len(),
-            index_bytes: memory.live(),
-            row_bytes: inner.rows.memory(),
+            keys: inner.len(time),
+            expires: expiring.keys,
+            average_ttl: Duration::from_millis(expiring.average_ttl_ms),
+            expired: inner.expired.load(Ordering::Relaxed),
+            evicted: inner.budget.evicted.load(Ordering::Relaxed),
+            index_bytes: memory.nodes + memory.orders + memory.keys,
+            row_bytes: memory.rows,
             unreclaimed_bytes: memory.unreclaimed,
-            reserved_bytes: memory.reserved + inner.rows.reserved(),
+            reserved_bytes: memory.reserved,
+            memory,
             snapshots: snapshots.count,
             oldest_snapshot: snapshots.oldest,
             epoch: log.epoch,
             durable_epoch: log.durable_epoch,
             log_bytes: inner.log_bytes(),
+            log_bytes_behind: log.behind_bytes,
+            checkpoint_at_log_bytes: inner.options.checkpoint_log_bytes.unwrap_or(0),
             log_segments: log.segments,
             commits: log.commits,
             checkpoints: checkpoints.finished.load(Ordering::Relaxed),
@@ -324,6 +366,17 @@ impl Store {
             last_checkpoint_failure: lock(&checkpoints.last_failure).clone(),
             writes_stopped: log.poisoned,
         }
+    }
+
+    /// Sets how much memory there may be in bytes (`None`: no limit), and which keys go then; what was given when the store was opened holds no more.
+    pub fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) {
+        self.inner().set_limit(limit, eviction);
+    }
+
+    /// How much memory there may be, if there is a limit, and which keys go then.
+    pub fn memory_limit(&self) -> (Option<usize>, Eviction) {
+        let budget = &self.inner().budget;
+        (budget.limit(), budget.eviction())
     }
 
     /// Ends all writing, makes everything durable (at `None` by a checkpoint) and lets the folder go. Reads through

@@ -3,6 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use super::Store;
+use crate::expiry::Time;
 use crate::index::Bounds;
 use crate::row::RowRef;
 use crate::{Direction, Error, Result};
@@ -14,9 +15,11 @@ pub struct Entry {
     pub key: Vec<u8>,
     /// The row's version.
     pub version: u64,
+    /// When the key expires, in milliseconds since 1970, if it does.
+    pub expires_at: Option<u64>,
     /// The value, if the row has one and no columns.
     pub value: Option<Vec<u8>>,
-    /// The columns by name; empty if the row has a value.
+    /// The columns by name, wherever they lie; empty if the row has a value, or is a sorted set (of which an entry has nothing: see [`RowRef::sorted_set`]).
     pub columns: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -28,8 +31,9 @@ impl Entry {
         Self {
             key: key.to_vec(),
             version: row.version(),
+            expires_at: row.expires_at(),
             value: row.value().map(<[u8]>::to_vec),
-            columns: row.columns().map(|(name, value)| (name.to_vec(), value.to_vec())).collect(),
+            columns: row.read_columns().map(|columns| columns.to_vec()).unwrap_or_default(),
         }
     }
 }
@@ -50,6 +54,30 @@ pub(crate) fn gather(
 }
 
 impl Store {
+    /// The time of the simple methods: the present.
+    fn time(&self) -> Time<'_> {
+        self.inner().time(None)
+    }
+
+    /// When `key` expires, in milliseconds since 1970; `None` if it is absent, or does not.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let tomorrow = store.options().clock.now() + 86_400_000;
+    /// store.put_until(b"goose", b"grey", tomorrow)?;
+    /// assert_eq!(store.expires_at(b"goose"), Some(tomorrow));
+    /// store.put(b"goose", b"bean")?;
+    /// assert_eq!(store.expires_at(b"goose"), None, "a put starts anew");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expires_at(&self, key: &[u8]) -> Option<u64> {
+        let index = &self.inner().index;
+        let guard = index.collector().enter();
+        self.time().live(index.get(key, &guard)).and_then(RowRef::expires_at)
+    }
+
     /// The value of `key`.
     ///
     /// ```
@@ -67,7 +95,7 @@ impl Store {
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let index = &self.inner().index;
         let guard = index.collector().enter();
-        let Some(row) = index.get(key, &guard) else { return Ok(None) };
+        let Some(row) = self.time().live(index.get(key, &guard)) else { return Ok(None) };
         match row.value() {
             None => Err(Error::WrongKind { found: row.holds(), needed: "a value" }),
             value => Ok(value.map(<[u8]>::to_vec)),
@@ -89,7 +117,7 @@ impl Store {
     pub fn get_entry(&self, key: &[u8]) -> Option<Entry> {
         let index = &self.inner().index;
         let guard = index.collector().enter();
-        index.get(key, &guard).map(|row| Entry::new(key, row))
+        self.time().live(index.get(key, &guard)).map(|row| Entry::new(key, row))
     }
 
     /// Columns of `key` with their names: those that are named, in that order and `None` for one that is not there, or all
@@ -115,17 +143,18 @@ impl Store {
     pub fn get_columns(&self, key: &[u8], names: Option<&[&[u8]]>) -> Result<Vec<ColumnFound>> {
         let index = &self.inner().index;
         let guard = index.collector().enter();
-        let row = index.get(key, &guard);
-        if let Some(row) = row.filter(|row| !row.has_columns()) {
-            return Err(Error::WrongKind { found: row.holds(), needed: "columns" });
-        }
-        Ok(match (names, row) {
+        let row = self.time().live(index.get(key, &guard));
+        let columns = row.map(|row| {
+            row.read_columns().ok_or_else(|| Error::WrongKind { found: row.holds(), needed: "columns" })
+        });
+        let columns = columns.transpose()?;
+        Ok(match (names, columns) {
             (None, None) => Vec::new(),
-            (None, Some(row)) => {
-                row.columns().map(|(name, value)| (name.to_vec(), Some(value.to_vec()))).collect()
+            (None, Some(columns)) => {
+                columns.to_vec().into_iter().map(|(name, value)| (name, Some(value))).collect()
             }
-            (Some(names), row) => {
-                let value = |name| row.and_then(|row| row.column(name)).map(<[u8]>::to_vec);
+            (Some(names), columns) => {
+                let value = |name| Some(columns.as_ref()?.get(name)?.to_vec());
                 names.iter().map(|name| (name.to_vec(), value(name))).collect()
             }
         })
@@ -150,7 +179,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn range(&self, bounds: Bounds<'_>, direction: Direction, limit: usize) -> Vec<Entry> {
-        gather(limit, |each| self.inner().index.scan(bounds, direction, each))
+        gather(limit, |each| self.inner().scan(self.time(), bounds, direction, each))
     }
 
     /// The rows whose keys start with `prefix`, at most `limit`, in order.

@@ -29,7 +29,7 @@ impl Store {
     }
 
     fn write<R>(&self, write: impl FnOnce(&mut Writer<'_>) -> Result<R>) -> Result<R> {
-        let mut writer = Writer::enter(self.inner(), self.own_lane())?;
+        let mut writer = Writer::enter(self.inner(), self.own_lane(), None)?;
         let answer = write(&mut writer);
         let ticket = writer.finish()?;
         let answer = answer?;
@@ -52,6 +52,72 @@ impl Store {
     /// Key or value over its limit, memory over the budget; closed or stopped.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<u64> {
         self.write(|writer| Ok(writer.put(key, value)?.version))
+    }
+
+    /// Sets `key` to `value`, whatever it held, until a time: `expires` milliseconds after 1970. From then on it is not there. Returns the new
+    /// version.
+    ///
+    /// Any put of a value starts anew, without a time if none is given; columns that are put, and
+    /// [`increment`](Self::increment), keep the time that the key has. A key that expires has at most 65,527 bytes.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let now = store.options().clock.now();
+    /// store.put_until(b"goose", b"grey", now + 86_400_000)?;
+    /// assert_eq!(store.get(b"goose")?.as_deref(), Some(&b"grey"[..]));
+    /// store.put_until(b"goose", b"grey", now - 1)?;
+    /// assert_eq!(store.get(b"goose")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
+    pub fn put_until(&self, key: &[u8], value: &[u8], expires: u64) -> Result<u64> {
+        self.write(|writer| Ok(writer.put_until(key, value, expires)?.version))
+    }
+
+    /// Lets `key`, whatever it holds, expire at a time: `expires` milliseconds after 1970. If that is past, the key is gone at once. Returns
+    /// whether it was there.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let tomorrow = store.options().clock.now() + 86_400_000;
+    /// store.put_columns(b"flock", &[(b"size", b"40")])?;
+    /// assert!(store.expire(b"flock", tomorrow)?);
+    /// assert_eq!(store.expires_at(b"flock"), Some(tomorrow));
+    /// assert!(!store.expire(b"swan", tomorrow)?);
+    /// assert!(store.expire(b"flock", 0)?);
+    /// assert!(store.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The key is over its limit; closed or stopped.
+    pub fn expire(&self, key: &[u8], expires: u64) -> Result<bool> {
+        self.write(|writer| writer.expire(key, Some(expires)))
+    }
+
+    /// Lets `key` not expire; returns whether it is there.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let tomorrow = store.options().clock.now() + 86_400_000;
+    /// store.put_until(b"goose", b"grey", tomorrow)?;
+    /// assert!(store.persist(b"goose")?);
+    /// assert_eq!(store.expires_at(b"goose"), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The key is over its limit; closed or stopped.
+    pub fn persist(&self, key: &[u8]) -> Result<bool> {
+        self.write(|writer| writer.expire(key, None))
     }
 
     /// Sets `key` to `value` if it is absent; returns whether it did.

@@ -22,6 +22,12 @@ impl Collector {
         Self::default()
     }
 
+    /// The same: all goes when the collector does.
+    #[must_use]
+    pub fn batch_size(self, _: usize) -> Self {
+        self
+    }
+
     /// A guard of the current thread.
     pub fn enter(&self) -> LocalGuard<'_> {
         LocalGuard { collector: self }

@@ -12,13 +12,21 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-use std::io::{self, BufReader, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::io::{self, BufReader, ErrorKind, Write};
+use std::net::{Shutdown, ToSocketAddrs};
+use std::path::Path;
+#[cfg(feature = "tls")]
+use std::sync::Arc;
 use std::time::Duration;
 
 mod reply;
+mod stream;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use reply::Reply;
+
+use stream::Stream;
 
 /// A connection.
 #[derive(Debug)]
@@ -33,8 +41,33 @@ impl Client {
     /// # Errors
     /// No connection could be made.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
+        stream::tcp(address).and_then(|socket| Self::over(Stream::Tcp(socket)))
+    }
+
+    /// Connects to a Unix socket.
+    ///
+    /// # Errors
+    /// No connection could be made.
+    pub fn connect_unix(path: impl AsRef<Path>) -> io::Result<Self> {
+        Stream::unix(path.as_ref()).and_then(Self::over)
+    }
+
+    /// Connects to `address` by TLS. The server has to show a certificate for `name` that `config` believes.
+    ///
+    /// # Errors
+    /// No connection could be made; a [`rustls::Error`] within an error says that the handshake failed, and one of the kind
+    /// `WouldBlock` that it was not answered within 10 seconds. That the server did not like our own certificate may
+    /// only show when the first reply is read.
+    #[cfg(feature = "tls")]
+    pub fn connect_tls(
+        address: impl ToSocketAddrs,
+        name: rustls::pki_types::ServerName<'static>,
+        config: Arc<rustls::ClientConfig>,
+    ) -> io::Result<Self> {
+        Self::over(Stream::Tls(tls::TlsStream::handshake(stream::tcp(address)?, name, config)?))
+    }
+
+    fn over(stream: Stream) -> io::Result<Self> {
         let input = stream.try_clone()?;
         Ok(Self {
             sender: Sender { stream, buffer: Vec::new() },
@@ -47,8 +80,7 @@ impl Client {
     /// # Errors
     /// The system refused the time.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.sender.stream.set_read_timeout(timeout)?;
-        self.sender.stream.set_write_timeout(timeout)
+        self.sender.stream.set_timeout(timeout)
     }
 
     /// Sends a command and reads its reply.
@@ -57,8 +89,14 @@ impl Client {
     /// The connection failed. An error that the server answers is a [`Reply::Error`].
     pub fn call(&mut self, command: &[&[u8]]) -> io::Result<Reply> {
         self.sender.push(command);
-        self.sender.flush()?;
-        self.receiver.read()
+        match self.sender.flush() {
+            // Who closes a connection at once may have said why before.
+            Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => self
+                .receiver
+                .read()
+                .map_err(|why| if why.kind() == ErrorKind::InvalidData { why } else { error }),
+            sent => sent.and_then(|()| self.receiver.read()),
+        }
     }
 
     /// Sends all commands at once, then reads all replies. The replies must fit into the buffers of the
@@ -83,7 +121,7 @@ impl Client {
 /// The sending direction of a connection.
 #[derive(Debug)]
 pub struct Sender {
-    stream: TcpStream,
+    stream: Stream,
     buffer: Vec<u8>,
 }
 
@@ -129,14 +167,14 @@ impl Sender {
     /// # Errors
     /// The connection is gone.
     pub fn close(&self) -> io::Result<()> {
-        self.stream.shutdown(std::net::Shutdown::Write)
+        self.stream.shutdown(Shutdown::Write)
     }
 }
 
 /// The receiving direction of a connection.
 #[derive(Debug)]
 pub struct Receiver {
-    input: BufReader<TcpStream>,
+    input: BufReader<Stream>,
 }
 
 impl Receiver {

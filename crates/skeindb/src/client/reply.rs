@@ -9,6 +9,8 @@ const MAX_DEPTH: usize = 32;
 const MAX_LINE: u64 = 64 << 10;
 /// The longest string of a reply, in bytes.
 const MAX_BULK: usize = 1 << 30;
+/// How a port that speaks TLS answers what is none.
+const TLS_ALERT: &[u8] = &[0x15, 0x03];
 
 /// What a server answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +55,21 @@ impl Reply {
         match self {
             Self::Array(items) => Some(items),
             _ => None,
+        }
+    }
+
+    /// The cursor and the strings of a page, as `SCAN` and its like answer.
+    ///
+    /// # Errors
+    /// It is another reply: itself, or what of it is.
+    pub fn into_page(self) -> Result<(Vec<u8>, Vec<Vec<u8>>), Reply> {
+        let Self::Array(items) = self else { return Err(self) };
+        match <[Self; 2]>::try_from(items).map_err(Self::Array)? {
+            [Self::Bulk(cursor), Self::Array(items)] => {
+                let bytes = |item| if let Self::Bulk(bytes) = item { Ok(bytes) } else { Err(item) };
+                Ok((cursor, items.into_iter().map(bytes).collect::<Result<_, _>>()?))
+            }
+            parts => Err(Self::Array(parts.into())),
         }
     }
 }
@@ -126,7 +143,7 @@ fn escape(bytes: &[u8]) -> String {
 /// Reads one reply.
 ///
 /// # Errors
-/// The input failed, ended, or is not RESP.
+/// The input failed, ended, or is not RESP; of the kind `Unsupported`: it is TLS.
 pub fn read(input: &mut impl BufRead) -> io::Result<Reply> {
     read_nested(input, 0)
 }
@@ -207,6 +224,9 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     if line.is_empty() {
         return Err(ended());
     }
+    if line.starts_with(TLS_ALERT) {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "the server speaks TLS on this port"));
+    }
     if !line.ends_with(b"\r\n") {
         return Err(malformed("a line that does not end"));
     }
@@ -283,6 +303,12 @@ mod tests {
         for case in cases {
             assert!(parse(case).is_err(), "{:?} was taken", case.escape_ascii().to_string());
         }
+    }
+
+    #[test]
+    fn a_port_for_tls_is_told_from_what_is_not_resp() {
+        let error = parse(b"\x15\x03\x03\x00\x02\x02\x32").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Unsupported);
     }
 
     #[test]

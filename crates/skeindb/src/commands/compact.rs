@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   skein compact ./disk-data
 
-The folder is one of the disk engine that no server uses. Pages at the end of its file move to free places before them, and the
+The folder is one of the disk engine that no server uses. Pages at the end of its file move to free places before them, and the \
 file is cut off behind the last one, in steps of 4 MiB. It can be stopped at any moment; nothing is lost.";
 
 /// Shorten a disk store's file to what it needs.

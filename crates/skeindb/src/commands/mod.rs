@@ -3,6 +3,8 @@
 pub mod bench;
 pub mod check;
 pub mod compact;
+pub mod config;
+pub mod copy;
 pub mod dump;
 pub mod load;
 pub mod probe;

@@ -19,7 +19,7 @@ Examples:
   skein probe --json probe.json      the figures also as JSON, with all groups of 1 to 120 reads
   skein probe --json - | jq .advice  JSON alone, on standard output
 
-It maps two arrays of the footprint (1 GiB, or less where memory is short), one on huge pages and one on small ones, and
+It maps two arrays of the footprint (1 GiB, or less where memory is short), one on huge pages and one on small ones, and \
 changes nothing on the machine. Other programs make the figures worse: run it while the machine is idle.
 docs/benchmarks.md says how each figure is measured and how to read it.";
 

@@ -1,20 +1,36 @@
 //! `skein stats`: a server or a data folder in numbers.
 
+use std::time::Duration;
+
 use skein_disk::{DiskStore, Durability, PAGE};
 use skeindb::client::Reply;
 
 use crate::console;
 use crate::disk;
 use crate::exit::{Exit, Failure};
-use crate::target::{self, FolderTarget, ServerTarget, Target, TargetArgs};
-use crate::units::show_size;
+use crate::remote::ServerTarget;
+use crate::target::{self, FolderTarget, Target, TargetArgs};
+use crate::units::{parse_duration, show_size};
+
+mod info;
+mod view;
+mod watch;
+
+/// The shortest tick: INFO adds up some hundred numbers.
+const INTERVAL_MIN: Duration = Duration::from_millis(100);
+const INTERVAL_MAX: Duration = Duration::from_hours(24);
 
 const EXAMPLES: &str = "\
 Examples:
   skein stats                        the server at 127.0.0.1:6380: what INFO and SK.MEMORY answer
+  skein stats --watch                the same server, looked at every second
+  skein stats --watch --interval 10s --ticks 6 >load.tsv
+                                     for a minute, as a table: without a terminal each tick is a line
+  skein stats --from rediss://localhost:6381 --tls-ca ca.pem --password-file pw
+                                     by TLS, with a password
   skein stats --data ./skein-data    a data folder that no server uses
 
-Opening a data folder does what a server's start does: it takes the folder's lock, reads everything, and cuts off a torn
+Opening a data folder does what a server's start does: it takes the folder's lock, reads everything, and cuts off a torn \
 log tail. `skein check` changes nothing.";
 
 /// Show a server or a data folder in numbers.
@@ -23,11 +39,30 @@ log tail. `skein check` changes nothing.";
 pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
+    /// Show what the server does, again and again, until Ctrl-C.
+    #[arg(long, conflicts_with = "data")]
+    watch: bool,
+    /// With --watch: how long a tick is.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration, requires = "watch")]
+    interval: Duration,
+    /// With --watch: end after so many ticks.
+    #[arg(long, value_name = "N", requires = "watch")]
+    ticks: Option<u64>,
 }
 
 /// Runs `skein stats`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let text = match args.target.target() {
+        Target::Server(server) if args.watch => {
+            if !(INTERVAL_MIN..=INTERVAL_MAX).contains(&args.interval) {
+                let interval = args.interval;
+                return Err(Failure::usage(format!(
+                    "--interval {interval:?}: choose {INTERVAL_MIN:?} to {INTERVAL_MAX:?}"
+                )));
+            }
+            watch::run(&server, args.interval, args.ticks)?;
+            return Ok(Exit::Ok);
+        }
         Target::Folder(folder) => of_folder(&folder)?,
         Target::Server(server) => of_server(&server)?,
     };
@@ -36,19 +71,13 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn of_server(server: &ServerTarget<'_>) -> Result<String, Failure> {
-    let address = server.address;
-    let mut client = server.connect()?;
-    let mut ask = |command: &[&[u8]]| match client.call(command) {
-        Err(error) => Err(target::lost(address, &error)),
-        Ok(Reply::Error(text)) => Err(Failure::new(format!("{address}: {text}"))),
-        Ok(reply) => Ok(reply),
-    };
-    let mut text = match ask(&[b"INFO"])? {
+    let mut peer = server.connect()?;
+    let mut text = match peer.one(&[b"INFO"])? {
         Reply::Bulk(info) => String::from_utf8_lossy(&info).replace("\r\n", "\n"),
         other => other.to_string(),
     };
     text.push_str("\n# SK.MEMORY\n");
-    match ask(&[b"SK.MEMORY"])? {
+    match peer.one(&[b"SK.MEMORY"])? {
         Reply::Array(items) => {
             for pair in items.chunks(2) {
                 let words: Vec<String> = pair.iter().map(plain).collect();

@@ -7,15 +7,15 @@
 //! | `csv`   | key, comma, value (RFC 4180)                            | a field with `,` `"` CR or LF is quoted   |
 //! | `hex`   | key, tab, value, both in hexadecimal                    | none                                      |
 //!
-//! A row of columns has, after its key, the name and the value of each column: so two fields are a key and its
-//! value, and an odd number, from three up, is a key and its columns. `tsv`, `csv` and `hex` give back exactly
-//! what was written, whatever the bytes.
+//! What the fields of a record mean is in [`fields`]. `tsv`, `csv` and `hex` give back exactly what was written, whatever the bytes; a key that has much
+//! has several records, each with a part of it.
 
 use std::io::{self, BufRead, Write};
 
 use clap::ValueEnum;
 
 mod csv;
+mod fields;
 mod hex;
 mod lines;
 mod tsv;
@@ -49,16 +49,18 @@ pub enum LineValue {
 }
 
 /// What a key has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     /// One value.
     Value(Vec<u8>),
     /// Columns: names and values.
     Columns(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Members of a sorted set, and their scores.
+    Members(Vec<(Vec<u8>, f64)>),
 }
 
 /// A record of the input.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The line on which it begins, from 1.
     pub line: u64,
@@ -66,6 +68,8 @@ pub struct Record {
     pub key: Vec<u8>,
     /// What the key has.
     pub body: Body,
+    /// When it expires, in milliseconds since 1970, if it does.
+    pub expires: Option<u64>,
 }
 
 /// A record that cannot be read.
@@ -139,23 +143,29 @@ impl<R: BufRead> Reader<R> {
             Text::Whole => match self.options.format {
                 Format::Lines => {
                     let (key, value) = lines::parse(&self.text, self.options.line_value, line);
-                    return Ok(Some(Ok(Record { line, key, body: Body::Value(value) })));
+                    return Ok(Some(Ok(Record { line, key, body: Body::Value(value), expires: None })));
                 }
                 Format::Tsv => tsv::parse(&self.text, self.options.raw),
                 Format::Csv => csv::parse(&self.text),
                 Format::Hex => hex::parse(&self.text),
             },
         };
-        let record = fields.and_then(|fields| from_fields(line, fields));
+        let record = fields.and_then(|fields| fields::parse(line, fields));
         Ok(Some(record.map_err(|why| BadLine { line, why })))
     }
 }
 
-/// Writes one record, newline included. `Ok(false)`: this format cannot hold it, and nothing was written.
+/// Writes one record, newline included: a key, what it has, and when it expires. `Ok(false)`: this format cannot hold it, and nothing was written.
 ///
 /// # Errors
 /// The output could not be written.
-pub fn write(out: &mut impl Write, format: Format, key: &[u8], body: &Body) -> io::Result<bool> {
+pub fn write(
+    out: &mut impl Write,
+    format: Format,
+    key: &[u8],
+    body: &Body,
+    expires: Option<u64>,
+) -> io::Result<bool> {
     let (field, separator): (FieldWriter, u8) = match format {
         Format::Lines => return lines::write(out, key),
         Format::Tsv => (tsv::write_field, b'\t'),
@@ -168,42 +178,13 @@ pub fn write(out: &mut impl Write, format: Format, key: &[u8], body: &Body) -> i
         text.push(separator);
         field(bytes, &mut text);
     };
-    match body {
-        Body::Value(value) => add(value),
-        Body::Columns(columns) => columns.iter().for_each(|(name, value)| {
-            add(name);
-            add(value);
-        }),
-    }
+    fields::write(body, expires, &mut add);
     text.push(b'\n');
     out.write_all(&text).map(|()| true)
 }
 
 /// Appends a field to the text of a record.
 type FieldWriter = fn(&[u8], &mut Vec<u8>);
-
-fn from_fields(line: u64, fields: Vec<Vec<u8>>) -> Result<Record, String> {
-    let count = fields.len();
-    let mut fields = fields.into_iter();
-    let key = fields.next().unwrap_or_default();
-    let body = match count {
-        0 | 1 => return Err("a key without a value; use --format lines for keys alone".to_owned()),
-        2 => Body::Value(fields.next().unwrap_or_default()),
-        count if count % 2 == 1 => {
-            let mut columns = Vec::with_capacity(count / 2);
-            while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
-                columns.push((name, value));
-            }
-            Body::Columns(columns)
-        }
-        count => {
-            return Err(format!(
-                "{count} fields; a record is a key and a value, or a key and name-value pairs of columns"
-            ));
-        }
-    };
-    Ok(Record { line, key, body })
-}
 
 /// What a read of a record's text came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ fn read_all(text: &[u8], options: ReadOptions) -> Vec<Result<Record, BadLine>> {
 
 #[expect(clippy::unnecessary_wraps, reason = "as the reader gives it")]
 fn value(line: u64, key: &str, value: &str) -> Result<Record, BadLine> {
-    Ok(Record { line, key: key.into(), body: Body::Value(value.into()) })
+    Ok(Record { line, key: key.into(), body: Body::Value(value.into()), expires: None })
 }
 
 fn bad(result: &Result<Record, BadLine>, line: u64, why: &str) {
@@ -75,7 +75,7 @@ fn a_stray_csv_quote_spoils_only_its_line() {
 #[test]
 fn hex_refuses_odd_and_foreign_digits() {
     let read = read_all(b"00fF\t\n\t61\n616\t61\nxx\t61\n61 62\n", options(Format::Hex));
-    assert_eq!(read[0], Ok(Record { line: 1, key: vec![0, 255], body: Body::Value(vec![]) }));
+    assert_eq!(read[0], Ok(Record { line: 1, key: vec![0, 255], body: Body::Value(vec![]), expires: None }));
     assert_eq!(read[1], value(2, "", "a"));
     bad(&read[2], 3, "3 hexadecimal digits");
     bad(&read[3], 4, "'x' is not a hexadecimal digit");
@@ -90,9 +90,43 @@ fn a_header_is_skipped_and_counted_as_a_line() {
 }
 
 #[test]
+fn times_stand_at_the_end() {
+    let text =
+        "a\tv\t1700\t\nb\tname\tv\t1700\nc\tname\t\t1700\nd\tv\tx\t\ne\tname\tv\t\nf\t1\t2\t3\t4\t17 \n";
+    let read = read_all(text.as_bytes(), options(Format::Tsv));
+    assert_eq!(read[0], value(1, "a", "v").map(|record| Record { expires: Some(1700), ..record }));
+    let columns = |value: &str| Body::Columns(vec![("name".into(), value.into())]);
+    for (line, key, body) in [(2, "b", columns("v")), (3, "c", columns(""))] {
+        assert_eq!(
+            read[line - 1],
+            Ok(Record { line: line as u64, key: key.into(), body, expires: Some(1700) })
+        );
+    }
+    for (line, read) in [(4, &read[3]), (5, &read[4]), (6, &read[5])] {
+        bad(read, line, "no time in milliseconds");
+    }
+}
+
+#[test]
+fn sorted_sets_say_so_at_the_end() {
+    let text = "a\tm\t1.5\tzset\nb\tm\t-inf\tn\t1e3\tzset:1700\nc\tm\tx\tzset\nd\tm\t1\tzset:\ne\tm\tnan\tzset\nf\tzset\n";
+    let read = read_all(text.as_bytes(), options(Format::Tsv));
+    let set = |line, key: &str, members: &[(&str, f64)], expires| {
+        let members = members.iter().map(|(member, score)| (member.as_bytes().to_vec(), *score)).collect();
+        Ok(Record { line, key: key.into(), body: Body::Members(members), expires })
+    };
+    assert_eq!(read[0], set(1, "a", &[("m", 1.5)], None));
+    assert_eq!(read[1], set(2, "b", &[("m", f64::NEG_INFINITY), ("n", 1000.0)], Some(1700)));
+    bad(&read[2], 3, "the score \"x\" is no number");
+    bad(&read[3], 4, "\"zset:\"");
+    bad(&read[4], 5, "the score \"nan\" is no number");
+    assert_eq!(read[5], value(6, "f", "zset"));
+}
+
+#[test]
 fn lines_cannot_hold_a_newline() {
     let mut out = Vec::new();
-    assert!(!write(&mut out, Format::Lines, b"a\nb", &Body::Value(vec![])).unwrap());
+    assert!(!write(&mut out, Format::Lines, b"a\nb", &Body::Value(vec![]), None).unwrap());
     assert!(out.is_empty());
 }
 
@@ -100,6 +134,10 @@ fn lines_cannot_hold_a_newline() {
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let special = prop::sample::select(b"\t\n\r\\\",\0\xff a".to_vec());
     prop::collection::vec(prop_oneof![special, any::<u8>()], 0..12)
+}
+
+fn score() -> impl Strategy<Value = f64> {
+    any::<u64>().prop_map(f64::from_bits).prop_filter("scores are numbers", |score| !score.is_nan())
 }
 
 proptest! {
@@ -111,19 +149,21 @@ proptest! {
                 prop_oneof![
                     bytes().prop_map(Body::Value),
                     prop::collection::vec((bytes(), bytes()), 1..4).prop_map(Body::Columns),
+                    prop::collection::vec((bytes(), score()), 1..4).prop_map(Body::Members),
                 ],
+                any::<Option<u64>>(),
             ),
             0..6,
         )
     ) {
         for format in [Format::Tsv, Format::Csv, Format::Hex] {
             let mut text = Vec::new();
-            for (key, body) in &rows {
-                prop_assert!(write(&mut text, format, key, body).unwrap());
+            for (key, body, expires) in &rows {
+                prop_assert!(write(&mut text, format, key, body, *expires).unwrap());
             }
             let read: Vec<_> = read_all(&text, options(format))
                 .into_iter()
-                .map(|record| record.map(|record| (record.key, record.body)))
+                .map(|record| record.map(|record| (record.key, record.body, record.expires)))
                 .collect();
             let expected: Vec<_> = rows.iter().cloned().map(Ok).collect();
             prop_assert_eq!(read, expected, "as {:?}", format);

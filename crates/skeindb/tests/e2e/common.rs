@@ -86,6 +86,13 @@ pub fn assert_refused(output: &Output, code: i32, words: &[&str]) {
     }
 }
 
+/// `skein check` finds nothing wrong in a folder after a kill; a torn tail is not damage.
+pub fn assert_sound(folder: &Path) {
+    let output = run([Path::new("check"), folder]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
@@ -117,10 +124,10 @@ impl Server {
         Self::launch_with(command, errors.into()).expect("the server starts")
     }
 
-    /// Starts a server whose files cannot grow over about a megabyte.
+    /// Starts a server whose files cannot grow over about a megabyte, until [`limit_files`](Self::limit_files) says otherwise.
     pub fn start_on_a_small_disk(folder: &Path, options: &[&str]) -> Self {
         let mut command = Command::new("sh");
-        let script = "trap '' XFSZ; ulimit -f 2048; exec \"$@\"";
+        let script = "trap '' XFSZ; ulimit -S -f 2048; exec \"$@\"";
         command.args([
             "-c",
             script,
@@ -178,6 +185,20 @@ impl Server {
         let client = Client::connect(&self.address).expect("the server accepts");
         client.set_timeout(Some(PATIENCE)).expect("a timeout can be set");
         client
+    }
+
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Lets the server's files grow up to so many bytes; without a number, for ever.
+    pub fn limit_files(&self, bytes: Option<u64>) {
+        use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process has a number");
+        let maximum = getrlimit(Resource::Fsize).maximum;
+        let current = bytes.or(maximum);
+        prlimit(Some(pid), Resource::Fsize, Rlimit { current, maximum }).expect("a limit can be raised");
     }
 
     /// Ends the server as a power cut of the process does.

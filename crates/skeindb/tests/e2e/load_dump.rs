@@ -1,5 +1,7 @@
 //! `skein load` and `skein dump`: every format gives back what went in, through a server and through a folder.
 
+use skein_disk::{DiskOptions, DiskStore, Values};
+
 use crate::common::{Random, Server, assert_refused, disk_trie, run, run_with_input, stdout_of};
 use skeindb::client::Reply;
 
@@ -14,10 +16,16 @@ fn awkward_rows() -> Vec<u8> {
         let key = bytes(&mut random, 20);
         let fields = if row % 3 == 0 { 4 } else { 1 };
         let mut fields: Vec<Vec<u8>> = (0..fields).map(|_| bytes(&mut random, 40)).collect();
-        if fields.len() == 4 {
+        let columns = fields.len() == 4;
+        if columns {
             // Columns come back in the order of their names, which differ.
             fields[0] = b"first".to_vec();
             fields[2] = b"second".to_vec();
+        }
+        if row % 5 == 0 {
+            // In the year 5138.
+            fields.push(format!("{}", 99_999_999_999_000 + row).into_bytes());
+            fields.extend((!columns).then(Vec::new));
         }
         rows.insert(key, fields);
     }
@@ -174,4 +182,100 @@ fn large_values_pass_both_ways() {
     stdout_of(run_with_input(["load", "-", "--format", "tsv", "--to", &server.address], text.as_bytes()));
     assert!(stdout_of(run(["dump", "--from", &server.address])) == text.as_bytes(), "the values changed");
     server.stop();
+}
+
+/// Sorted sets and hashes, of few and of many, with and without a time: as commands.
+fn collections() -> Vec<Vec<String>> {
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    let mut commands: Vec<Vec<String>> = vec![
+        words(&["SET", "a", "1"]),
+        words(&["ZADD", "set/small", "-inf", "least", "0.1", "a\tb", "1e300", "", "2", "x\ny", "2", "zset"]),
+        words(&["ZADD", "set/timed", "1", "m"]),
+        words(&["PEXPIREAT", "set/timed", "99999999999000"]),
+        words(&["HSET", "hash/small", "name", "value"]),
+    ];
+    for first in (0..2500).step_by(500) {
+        let pairs = |pair: fn(u32) -> [String; 2]| (first..first + 500).flat_map(pair);
+        let large = |name: &str, key: &str| words(&[name, key]);
+        let mut command = large("ZADD", "set/large");
+        command.extend(pairs(|n| [format!("{}", f64::from(n * 7919 % 2500) / 8.0), format!("member {n}")]));
+        commands.push(command);
+        let mut command = large("HSET", "hash/large");
+        command.extend(pairs(|n| [format!("field {n}"), format!("value {n}")]));
+        commands.push(command);
+    }
+    commands.push(words(&["PEXPIREAT", "hash/large", "99999999999001"]));
+    commands
+}
+
+/// What a server must answer when it has all of them.
+fn assert_collections(server: &Server, before: &Server) {
+    let questions: [&[&str]; 9] = [
+        &["ZRANGE", "set/small", "0", "-1", "WITHSCORES"],
+        &["ZRANGE", "set/timed", "0", "-1", "WITHSCORES"],
+        &["ZRANGE", "set/large", "0", "-1", "WITHSCORES"],
+        &["HGETALL", "hash/small"],
+        &["HGETALL", "hash/large"],
+        &["PEXPIRETIME", "set/timed"],
+        &["PEXPIRETIME", "hash/large"],
+        &["PEXPIRETIME", "set/large"],
+        &["DBSIZE"],
+    ];
+    let (mut now, mut then) = (server.client(), before.client());
+    for question in questions {
+        let question: Vec<&[u8]> = question.iter().map(|word| word.as_bytes()).collect();
+        let answer = now.call(&question).unwrap();
+        assert!(!matches!(answer, Reply::Error(_)), "{answer}");
+        assert!(answer == then.call(&question).unwrap(), "{:?} differs", question[..2].to_vec());
+    }
+}
+
+#[test]
+fn sorted_sets_and_large_hashes_pass_both_ways() {
+    if disk_trie().is_some() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let server = Server::start(path("first").as_ref(), &[]);
+    let mut client = server.client();
+    for command in collections() {
+        let command: Vec<&[u8]> = command.iter().map(String::as_bytes).collect();
+        assert!(!matches!(client.call(&command).unwrap(), Reply::Error(_)));
+    }
+    let keys = stdout_of(run(["dump", "--from", &server.address, "--format", "lines"]));
+    assert_eq!(keys, b"a\nhash/large\nhash/small\nset/large\nset/small\nset/timed\n");
+    let first = stdout_of(run(["dump", "--from", &server.address, "--limit", "2"]));
+    assert_eq!(first.split(|byte| *byte == b'\n').count(), 1 + 3 + 1, "a value, 2,500 fields, and the end");
+    for format in ["tsv", "csv", "hex"] {
+        let dump = stdout_of(run(["dump", "--from", &server.address, "--format", format]));
+        let to_folder = ["load", "-", "--format", format, "--data", &path(format)];
+        stdout_of(run_with_input(to_folder, &dump));
+        let from_folder = stdout_of(run(["dump", "--data", &path(format), "--format", format]));
+        assert!(from_folder == dump, "{format}: server and folder differ");
+
+        let again = Server::start(path(&format!("{format} again")).as_ref(), &[]);
+        let to_server = ["load", "-", "--format", format, "--to", &again.address];
+        stdout_of(run_with_input(to_server, &dump));
+        assert_collections(&again, &server);
+        again.stop();
+    }
+    server.stop();
+}
+
+/// What cannot be held is refused, line by line, and the rest is loaded.
+#[test]
+fn sorted_sets_are_refused_where_there_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
+    DiskStore::open(folder.path(), options).unwrap().close().unwrap();
+    let text = "a\t1\nb\tm\t1.5\tzset\nc\tm\tx\tzset\nd\t2\n";
+    let load = ["load", "-", "--format", "tsv", "--data", folder.path().to_str().unwrap()];
+    let output = run_with_input(load, text.as_bytes());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{errors}");
+    for reason in ["line 2: the disk engine has no sorted sets", "line 3: the score \"x\" is no number"] {
+        assert!(errors.contains(reason), "{reason:?} is not in: {errors}");
+    }
+    assert!(output.stdout.starts_with(b"4 records read, 2 loaded, 2 refused"));
 }

@@ -72,15 +72,34 @@ fn the_readme_names_what_exists() {
     }
 }
 
-/// Links to files of the repository lead somewhere.
+/// Links to files of the repository, and to headings within them, lead somewhere.
 #[test]
 fn links_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for page in ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"] {
-        let text = std::fs::read_to_string(root.join(page)).unwrap();
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
-        for link in links.filter(|link| !link.is_empty() && !link.contains("://")) {
-            assert!(root.join(link).exists(), "{page} links to {link}, which is not there");
+    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages =
+        ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(|page| root.join(page));
+    for page in pages.into_iter().chain(docs) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let to = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            let there =
+                to.exists() && (anchor.is_empty() || anchors(&to).iter().any(|known| known == anchor));
+            assert!(there, "{} links to {link}, which is not there", page.display());
         }
     }
+}
+
+/// What the headings of a page are linked to by.
+fn anchors(page: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let plain = |heading: &str| {
+        let kept = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(plain).collect()
 }

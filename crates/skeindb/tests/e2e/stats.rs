@@ -51,3 +51,31 @@ fn a_server_and_its_folder_show_the_same_numbers() {
     assert!(from_logs.starts_with(&format!("100 records, {size} in ")), "{from_logs}, not {size}");
     assert_eq!(line(&by_folder, "torn tails cut off"), "0");
 }
+
+/// Without a terminal: a line of names, then one of numbers for each tick.
+#[test]
+fn a_watched_server_is_a_table_where_there_is_no_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]);
+    server.client().call(&[b"SET", b"a", b"1"]).unwrap();
+    let text = stats(&["--watch", "--interval", "100ms", "--ticks", "3", "--from", &server.address]);
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(rows.len(), 4, "{text}");
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{text}");
+    let column = |name: &str| rows[0].iter().position(|known| *known == name).expect("a column");
+    let (keys, clients, memory) = (column("keys"), column("clients"), column("memory_bytes"));
+    for row in &rows[1..] {
+        assert_eq!((row[keys], row[clients]), ("1", "1"), "{text}");
+        assert!(row[memory].parse::<u64>().is_ok_and(|bytes| bytes > 0), "{text}");
+        assert!(row.iter().all(|field| field.parse::<u64>().is_ok()), "{text}");
+    }
+    for (args, about) in [
+        (["--watch", "--interval", "1ms"], "--interval 1ms: choose 100ms to"),
+        (["--watch", "--interval", "25h"], "choose 100ms to"),
+        (["--watch", "--data", "x"], "cannot be used with"),
+    ] {
+        let refused = run(std::iter::once("stats").chain(args));
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(about), "{args:?}: {refused:?}");
+    }
+}

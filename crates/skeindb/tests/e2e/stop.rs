@@ -1,10 +1,10 @@
 //! Stopping and starting again: nothing is lost, at any level.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::common::{Server, assert_refused, full_disk, scan_values};
-use skeindb::client::Reply;
+use crate::common::{PATIENCE, Server, assert_refused, assert_sound, full_disk, scan_values};
+use skeindb::client::{Client, Reply};
 
 const LEVELS: [&str; 3] = ["none", "buffered", "sync"];
 
@@ -172,6 +172,73 @@ fn a_full_disk_stops_writes_and_nothing_else() {
     let kept = server.client().call(&[b"MGET", b"a", b"b"]).unwrap().to_string();
     assert_eq!(kept, "1) \"kept\"\n2) \"kept\"");
     server.stop();
+}
+
+/// A server whose disk had been full refused writes until somebody started it again. It goes on by itself once there is room, and nothing that
+/// it acknowledged is lost. The limit on the size of files stands for the disk: it can be lifted without a right that a test lacks.
+#[test]
+fn a_full_disk_that_is_emptied_takes_writes_again() {
+    for level in ["buffered", "sync"] {
+        let folder = tempfile::tempdir().unwrap();
+        // Segments of 1, 4 and 16 MiB: the second is too large at first, and the third after that.
+        let options = ["--durability", level, "--workers", "1"];
+        let server = Server::start_on_a_small_disk(folder.path(), &options);
+        let (mut written, value) = (Vec::new(), vec![b'x'; 20_000]);
+        let fill = |written: &mut Vec<u32>, client: &mut Client| {
+            let number = written.last().map_or(0, |last| last + 1);
+            let reply = client.call(&[b"SET", number.to_string().as_bytes(), &value]);
+            let reply = reply.expect("the server answers");
+            if reply == Reply::ok() {
+                written.push(number);
+            }
+            reply
+        };
+        for turn in 0..2 {
+            let (mut client, mut refused) = (server.client(), String::new());
+            while refused.is_empty() {
+                if let Reply::Error(error) = fill(&mut written, &mut client) {
+                    refused = error;
+                }
+                assert!(written.len() < 10_000, "{level}: the disk does not fill");
+            }
+            assert!(refused.contains("MISCONF") && refused.contains("make room"), "{level}: {refused}");
+            // Others go on reading, and are told why they cannot write.
+            let mut client = server.client();
+            assert!(client.call(&[b"GET", b"0"]).unwrap().bytes().is_some(), "{level}: reads stop");
+            let info = client.call(&[b"INFO", b"persistence"]).unwrap();
+            let info = String::from_utf8_lossy(info.bytes().unwrap()).into_owned();
+            assert!(
+                info.contains("make room") && info.contains("aof_last_write_status:err"),
+                "{level}: {info}"
+            );
+            server.limit_files(if turn == 0 { Some(12 << 20) } else { None });
+            // The server looks for room several times a second.
+            let started = Instant::now();
+            while fill(&mut written, &mut client) != Reply::ok() {
+                assert!(started.elapsed() < PATIENCE, "{level}: writes do not go on");
+                thread::sleep(Duration::from_millis(20));
+            }
+            let info = client.call(&[b"INFO", b"persistence"]).unwrap();
+            let info = String::from_utf8_lossy(info.bytes().unwrap()).into_owned();
+            assert!(info.contains("writes_stopped:no"), "{level}: {info}");
+        }
+        let mut client = server.client();
+        assert_eq!(client.call(&[b"SAVE"]).unwrap(), Reply::ok());
+        assert_eq!(fill(&mut written, &mut client), Reply::ok());
+        if level == "buffered" {
+            // On disk within 200 ms; a busy machine gets more.
+            thread::sleep(Duration::from_secs(2));
+        }
+        server.kill();
+        assert_sound(folder.path());
+        let server = Server::start(folder.path(), &options);
+        let mut client = server.client();
+        for number in &written {
+            let kept = client.call(&[b"STRLEN", number.to_string().as_bytes()]).unwrap();
+            assert_eq!(kept, Reply::Integer(20_000), "{level}: {number} of {} is lost", written.len());
+        }
+        server.stop();
+    }
 }
 
 /// A server logged to a file on a disk that was full; the first line it could not write there ended it by a panic. What

@@ -9,6 +9,7 @@
 //! | `growth.rs` | `bitbase-growth` | requests as the file grows to ten times the cache |
 //! | `space.rs` | `bitbase-fig9` | the file over the length of keys and over their space |
 //! | `rivals.rs` | `bitbase-rivals` | beside LMDB, redb, bf-tree and `RocksDB` |
+//! | `sets.rs` | `bitbase-sets` | bytes on disk by kind of keys, beside LMDB and redb |
 //! | `requests.rs` | | the paper's requests |
 //! | `series.rs` | | one point of one line |
 
@@ -20,6 +21,7 @@ mod policy;
 mod requests;
 mod rivals;
 mod series;
+mod sets;
 mod space;
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,7 @@ const SET: Place<'_> = rate("set");
 const SET_MANY: Place<'_> = rate("set, 100 at once");
 const INC: Place<'_> = rate("inc");
 const DURABLE: Place<'_> = rate("set, durable");
-const ON_DISK: Place<'_> = space("on disk", "B/key");
+pub(super) const ON_DISK: Place<'_> = space("on disk", "B/key");
 /// What lies in memory of the whole process: what turns before have left there too, and of LMDB the file's pages.
 const MEMORY: Place<'_> = space("resident, whole process", "MiB");
 
@@ -133,12 +133,12 @@ fn run(bench: &mut Bench) -> Result<()> {
 }
 
 /// One engine's turn at one point.
-struct Turn<'a> {
-    entry: &'a Entry,
-    rows: &'a Rows,
-    cache: Option<u64>,
-    folder: &'a Path,
-    at: At,
+pub(super) struct Turn<'a> {
+    pub entry: &'a Entry,
+    pub rows: &'a Rows,
+    pub cache: Option<u64>,
+    pub folder: &'a Path,
+    pub at: At,
 }
 
 impl Turn<'_> {
@@ -164,6 +164,15 @@ impl Turn<'_> {
         bench.add(MEMORY, self.entry.name, Some(&self.at), of_each(Resident::now()?.bytes, 1 << 20))?;
         self.named(opened.close())?;
         if self.entry.durable { self.durable(bench) } else { Ok(()) }
+    }
+
+    /// Loads all rows, looks how long the files are then, and reads some rows back.
+    pub(super) fn measure_space(&self, bench: &mut Bench) -> Result<()> {
+        let mut opened = self.open(Level::None)?;
+        self.load(bench, opened.as_mut())?;
+        let asked = self.rows.sample(self.rows.len().min(10_000));
+        self.get(bench, opened.as_mut(), GET, &asked, asked.len())?;
+        self.named(opened.close())
     }
 
     /// Durable sets, of what can be opened again.

@@ -85,6 +85,7 @@ fn on_set(bench: &mut Bench, name: &str, pipeline: usize) -> Result<()> {
         connections: CONNECTIONS,
         noop: true,
         logs: false,
+        also: &[],
     };
     let table = Table::new(&set.keys, Shape::Values(VALUE_BYTES));
     // The folder outlives the servers.

@@ -96,6 +96,7 @@ fn wanted(takes: fn(Can) -> bool, set: &KeySet) -> Wanted<'_> {
         connections: MANY_CONNECTIONS,
         noop: false,
         logs: true,
+        also: &[],
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! | file | experiment | what |
 //! | --- | --- | --- |
-//! | here | `server` | GET, SET and PING |
+//! | here | `server` | GET, SET, PING, MGET and MSET |
 //! | `fig13.rs` | `masstree-fig13` | the systems of Masstree's section 7 on its workloads |
 //! | `fig12.rs` | `wormhole-fig12` | lookups in large batches: our indexes, each under a server of its own |
-//! | `sorted.rs` | `cuckoo-fig13` | keys in their order: our indexes, each under a server of its own, and Redis' sorted set |
+//! | `sorted.rs` | `cuckoo-fig13` | keys in their order: a sorted set on each of our indexes, under a server of its own, and Redis' |
+//! | `members.rs` | `server-sorted-set` | members of a sorted set, added and in ranges |
+//! | `neighbour.rs` | `server-neighbour` | small reads beside a client that asks for everything |
 //! | `redis_benchmark.rs` | `bitbase-redis` | ours over the disk engine and Redis, asked by Redis' own client |
 //! | `table.rs` | | keys, and the values that they have now |
 //! | `target.rs` | | a server that runs, with its client and its table |
@@ -15,6 +17,8 @@
 
 mod fig12;
 mod fig13;
+mod members;
+mod neighbour;
 mod redis_benchmark;
 mod sorted;
 mod table;
@@ -25,13 +29,13 @@ mod tests;
 use linkme::distributed_slice;
 
 use super::findings::Place;
-use super::setting::{PIPELINE, REQUESTS, VALUE_BYTES};
+use super::setting::{CONNECTIONS, PIPELINE, REQUESTS, VALUE_BYTES};
 use super::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
 use crate::Result;
 use crate::keyset::Keys;
 use crate::result::{At, Better};
-use crate::rival::server::OURS;
-use crate::workload::requests::{Ask, Asking, uniform};
+use crate::rival::server::{Can, EVERYSEC, OURS, TWO_WORKERS};
+use crate::workload::requests::{Ask, Asking, uniform_of};
 use table::{Shape, Table};
 use target::{MANY_CONNECTIONS, Target, Wanted, measure};
 
@@ -40,13 +44,66 @@ fn value_bytes(plan: &Plan) -> usize {
     plan.setting(&VALUE_BYTES, 64)
 }
 
-/// Pipeline depths.
-fn pipelines(plan: &Plan) -> Vec<usize> {
-    plan.settings.get(&PIPELINE).map_or(vec![1, 16], |depth| vec![depth])
+/// Pipeline depths: these, unless the user says so.
+fn pipelines(plan: &Plan, own: &[usize]) -> Vec<usize> {
+    plan.settings.get(&PIPELINE).map_or(own.to_vec(), |depth| vec![depth])
 }
 
-const KINDS: [(Ask, &str, &str); 3] =
-    [(Ask::Get, "GET", "GET, CPU"), (Ask::Put, "SET", "SET, CPU"), (Ask::Ping, "PING", "PING, CPU")];
+const DEPTHS: [usize; 3] = [1, 16, 100];
+
+/// Requests about several keys are asked at this depth alone.
+const MANY_AT: usize = 16;
+/// Keys of such a request.
+const MANY: u8 = 10;
+
+/// A kind of requests, and its measures.
+struct Kind {
+    ask: Ask,
+    rate: &'static str,
+    cpu: &'static str,
+    p99: &'static str,
+}
+
+const KINDS: [Kind; 5] = [
+    Kind { ask: Ask::Get, rate: "GET", cpu: "GET, CPU", p99: "GET, p99" },
+    Kind { ask: Ask::Put, rate: "SET", cpu: "SET, CPU", p99: "SET, p99" },
+    Kind { ask: Ask::Ping, rate: "PING", cpu: "PING, CPU", p99: "PING, p99" },
+    Kind { ask: Ask::GetMany, rate: "MGET of 10", cpu: "MGET of 10, CPU", p99: "MGET of 10, p99" },
+    Kind { ask: Ask::PutMany, rate: "MSET of 10", cpu: "MSET of 10, CPU", p99: "MSET of 10, p99" },
+];
+
+/// How much more a server has in memory for each key that was loaded.
+const MEMORY: Place<'_> = Place { measure: "memory", unit: "B/key", better: Better::Less };
+
+/// The time in which 99 of 100 pipelines are answered.
+const fn p99(measure: &str) -> Place<'_> {
+    Place { measure, unit: "us", better: Better::Less }
+}
+
+/// What is measured: kinds of requests, at depths.
+fn cells(plan: &Plan) -> Vec<(usize, &'static Kind)> {
+    let pipelines = pipelines(plan, &DEPTHS);
+    let at = |depth: usize| {
+        KINDS.iter().filter(move |kind| depth == MANY_AT || !kind.is_many()).map(move |kind| (depth, kind))
+    };
+    pipelines.into_iter().flat_map(at).collect()
+}
+
+impl Kind {
+    fn is_many(&self) -> bool {
+        matches!(self.ask, Ask::GetMany | Ask::PutMany)
+    }
+
+    /// Whether a server can do that.
+    fn suits(&self, can: Can) -> bool {
+        if self.is_many() { can.many } else { can.ping || self.ask != Ask::Ping }
+    }
+
+    /// Keys of a request.
+    fn each(&self) -> u8 {
+        if self.is_many() { MANY } else { 1 }
+    }
+}
 
 /// A measure of requests per second.
 const fn rate(measure: &str) -> Place<'_> {
@@ -58,8 +115,14 @@ const fn cpu(measure: &str) -> Place<'_> {
     Place { measure, unit: "us/req", better: Better::Less }
 }
 
+/// As many keys on each lane.
 fn count(plan: &Plan) -> usize {
-    plan.keys_or([100_000, 500_000, 1_000_000, 20_000_000])
+    let keys = plan.keys_or([100_000, 500_000, 1_000_000, 20_000_000]);
+    keys.next_multiple_of(lanes(plan))
+}
+
+fn lanes(plan: &Plan) -> usize {
+    plan.setting(&CONNECTIONS, MANY_CONNECTIONS)
 }
 
 /// Requests of a loop: in deep pipelines they go so much faster that a loop has four times as many.
@@ -68,6 +131,9 @@ fn requests(plan: &Plan, pipeline: usize) -> usize {
     plan.setting(&REQUESTS, if pipeline < 8 { shallow } else { 4 * shallow })
 }
 
+/// Servers with rows at once: ours with one worker and with two, memcached, Redis with and without a log.
+const SERVERS: u64 = 5;
+
 /// Bytes of a key, with what the client notes about it.
 const KEY_BYTES: u64 = 16 + 16;
 
@@ -75,16 +141,16 @@ const KEY_BYTES: u64 = 16 + 16;
 static SERVER: Experiment = Experiment {
     name: "server",
     rank: 310,
-    title: "GET, SET and PING: one worker on one core, beside other servers and one that does nothing",
+    title: "GET, SET, PING, MGET and MSET: one worker on one core, beside other servers and one that does nothing",
     source: "this project's aims",
-    claim: "beside Redis without a log, ours at buffered answers GET and SET at least as fast at pipeline 1 and twice as fast at 16, and takes CPU time accordingly",
+    claim: "beside Redis without a log, ours at buffered answers GET and SET 1.1 times as fast at pipeline 1, 2.5 times at 16 and 3 times at 100, MGET and MSET 3 times at 16, by CPU time where the client is the limit; no p99 is longer; two workers take at most 1.15 times the CPU time of one; a key takes at most 0.7 times the memory",
     memory: |plan| {
         let keys = count(plan) as u64;
         let asked = size_of::<Asking>()
-            * pipelines(plan).iter().map(|&depth| requests(plan, depth)).max().unwrap_or(0);
-        Ok(keys * (KEY_BYTES + 3 * target::row_bytes(16, value_bytes(plan) as u64)) + asked as u64)
+            * pipelines(plan, &DEPTHS).iter().map(|&depth| requests(plan, depth)).max().unwrap_or(0);
+        Ok(keys * (KEY_BYTES + SERVERS * target::row_bytes(16, value_bytes(plan) as u64)) + asked as u64)
     },
-    steps: |plan| plan.rounds * pipelines(plan).len() * KINDS.len() + 1,
+    steps: |plan| plan.rounds * cells(plan).len() + 1,
     run,
     judge,
 };
@@ -101,46 +167,90 @@ fn run(bench: &mut Bench) -> Result<()> {
         connections: MANY_CONNECTIONS,
         noop: true,
         logs: false,
+        also: &[TWO_WORKERS, EVERYSEC],
     };
-    let table = Table::new(&keys, Shape::Values(value_bytes(&bench.plan)));
+    let table = Table::new(&keys, Shape::Values(value_bytes(&bench.plan))).on_lanes(lanes(&bench.plan));
     // The folder outlives the servers.
     let scratch = bench.scratch()?;
     let mut targets = target::start(bench, &scratch, &wanted, &table)?;
+    for target in &targets {
+        if let Some(bytes) = target.loaded_bytes {
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+            bench.add(MEMORY, target.name, None, bytes as f64 / keys.len() as f64)?;
+        }
+    }
     for round in 0..bench.plan.rounds {
-        for pipeline in pipelines(&bench.plan) {
-            for (number, (ask, name, cpu_name)) in KINDS.into_iter().enumerate() {
-                bench.step(&format!("round {}, {name} at pipeline {pipeline}", round + 1));
-                let seed = bench.plan.seed.wrapping_add((round * KINDS.len() + number) as u64);
-                let asked = uniform(ask, keys.len(), requests(&bench.plan, pipeline), seed);
-                for target in targets.iter_mut().filter(|target| able(target, ask)) {
-                    #[expect(clippy::cast_precision_loss, reason = "a few")]
-                    let at = At::number("pipeline", pipeline as f64);
-                    let loop_name = format!("{name}, pipeline {pipeline}");
-                    measure(bench, target, &loop_name, &asked, pipeline, (rate(name), cpu(cpu_name)), &at)?;
-                }
+        for (number, (pipeline, kind)) in cells(&bench.plan).into_iter().enumerate() {
+            bench.step(&format!("round {}, {} at pipeline {pipeline}", round + 1, kind.rate));
+            let seed = bench.plan.seed.wrapping_add((round * KINDS.len() + number) as u64);
+            let asked = requests(&bench.plan, pipeline) / usize::from(kind.each());
+            let asked = uniform_of(kind.ask, kind.each(), keys.len(), asked, seed);
+            for target in targets.iter_mut().filter(|target| kind.suits(target.can)) {
+                loop_of(bench, target, kind, pipeline, &asked)?;
             }
         }
     }
     Ok(())
 }
 
-fn able(target: &Target<'_>, ask: Ask) -> bool {
-    target.can.ping || ask != Ask::Ping
+/// One loop of one server.
+fn loop_of(
+    bench: &mut Bench,
+    target: &mut Target<'_>,
+    kind: &Kind,
+    pipeline: usize,
+    asked: &[Asking],
+) -> Result<()> {
+    #[expect(clippy::cast_precision_loss, reason = "a few")]
+    let at = At::number("pipeline", pipeline as f64);
+    let name = format!("{}, pipeline {pipeline}", kind.rate);
+    let latency = measure(bench, target, &name, asked, pipeline, (rate(kind.rate), cpu(kind.cpu)), &at)?;
+    bench.add(p99(kind.p99), target.name, Some(&at), latency)
 }
 
+/// Depths, kinds of requests, and how many times Redis's rate is wanted of ours.
+const AIMS: [(&str, &[usize], f64); 4] =
+    [("1", &[0, 1], 1.1), ("16", &[0, 1], 2.5), ("100", &[0, 1], 3.0), ("16", &[3, 4], 3.0)];
+
 fn judge(findings: &Findings) -> Judgement {
-    let beside_redis = |pipeline: &str, least: f64| {
-        let mut ratios = Vec::new();
-        for (_, name, cpu_name) in &KINDS[..2] {
-            let at = |measure: &str, contender: &str| findings.median(measure, contender, Some(pipeline));
-            if let Some((ours, its)) = at(name, OURS).zip(at(name, "redis")) {
-                ratios.push(((*name).to_owned(), ours / its));
-            }
-            if let Some((ours, its)) = at(cpu_name, OURS).zip(at(cpu_name, "redis")) {
-                ratios.push(((*cpu_name).to_owned(), its / ours));
-            }
-        }
-        Judgement::at_least(least, &format!("ours / Redis at pipeline {pipeline}"), &ratios)
+    let rates = AIMS.iter().map(|(pipeline, kinds, least)| {
+        let what = format!("requests per CPU time, and per second, ours / Redis at pipeline {pipeline}");
+        let measures = kinds.iter().flat_map(|&kind| {
+            let Kind { rate, cpu, .. } = &KINDS[kind];
+            [
+                compared(findings, cpu, pipeline, "redis", OURS),
+                compared(findings, rate, pipeline, OURS, "redis"),
+            ]
+        });
+        Judgement::at_least(*least, &what, &measures.flatten().collect::<Vec<_>>())
+    });
+    let everywhere = |measure: fn(&Kind) -> &'static str, above: &'static str, below: &'static str| {
+        let at =
+            KINDS.iter().flat_map(move |kind| ["1", "16", "100"].map(|pipeline| (measure(kind), pipeline)));
+        at.filter_map(|(measure, pipeline)| compared(findings, measure, pipeline, above, below))
+            .collect::<Vec<_>>()
     };
-    beside_redis("1", 1.0).and(beside_redis("16", 2.0))
+    let latency = Judgement::at_least(1.0, "p99, Redis / ours", &everywhere(|kind| kind.p99, "redis", OURS));
+    let two = Judgement::at_least(
+        1.0 / 1.15,
+        "CPU time, one worker / two",
+        &everywhere(|kind| kind.cpu, OURS, TWO_WORKERS),
+    );
+    let memory = |name: &str| findings.median(MEMORY.measure, name, None);
+    let memory = memory("redis").zip(memory(OURS)).map(|(its, ours)| ("memory".to_owned(), its / ours));
+    let memory = Judgement::at_least(1.0 / 0.7, "bytes of a key, Redis / ours", memory.as_slice());
+    Judgement::each_of(rates.chain([latency, two, memory]), "not measured")
+}
+
+/// What one has over what the other has, at a depth.
+fn compared(
+    findings: &Findings,
+    measure: &str,
+    pipeline: &str,
+    above: &str,
+    below: &str,
+) -> Option<(String, f64)> {
+    let at = |contender: &str| findings.median(measure, contender, Some(pipeline));
+    let (above, below) = at(above).zip(at(below))?;
+    Some((format!("{measure} at {pipeline}"), above / below))
 }

@@ -1,7 +1,7 @@
 //! The Cuckoo Trie's figure 13: an ordered index in a server, on YCSB's workloads.
 //!
-//! The paper puts each index under Redis' sorted set. Here our server stands once on each of our indexes, with plain keys (GET, SET,
-//! SK.RANGE), beside `redis-server` with all keys in one sorted set (ZSCORE, ZADD, ZRANGEBYLEX). Keys that D and E add are others in each round,
+//! The paper puts each index under Redis' sorted set. Here our server stands once on each of our indexes, with all keys in one sorted set
+//! (ZSCORE, ZADD, ZRANGEBYLEX), beside `redis-server` with the same. Keys that D and E add are others in each round,
 //! so that no server has to start anew.
 
 use linkme::distributed_slice;
@@ -126,6 +126,7 @@ fn on_set(bench: &mut Bench, name: &str, pipeline: usize) -> Result<()> {
         connections: CONNECTIONS,
         noop: false,
         logs: false,
+        also: &[],
     };
     let all = joined(&set);
     let order = Order::new(all.order());

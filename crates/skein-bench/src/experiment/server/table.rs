@@ -3,7 +3,7 @@
 //! A value follows from its key's number and its generation: how often it was put. So nothing but a byte per value is kept.
 
 use crate::keyset::{Keys, mix};
-use crate::rival::server::{COLUMNS, Columns, KeyRange, Range, Request};
+use crate::rival::server::{COLUMNS, Columns, KeyRange, Pair, Range, Request, score};
 use crate::workload::requests::{Ask, Asking};
 
 /// What a key holds.
@@ -43,6 +43,8 @@ pub struct Table<'a> {
     /// What they hold.
     pub shape: Shape,
     order: Option<&'a Order>,
+    /// How far the keys of one request lie from each other, by number.
+    stride: usize,
     /// Keys that are loaded: those with the lowest numbers.
     loaded: usize,
     /// Which of the others were added since.
@@ -64,6 +66,7 @@ impl<'a> Table<'a> {
             keys,
             shape,
             order: None,
+            stride: 1,
             loaded: keys.len(),
             added: Vec::new(),
             generations: vec![0; each * keys.len()],
@@ -75,6 +78,17 @@ impl<'a> Table<'a> {
     #[must_use]
     pub fn ordered(mut self, order: &'a Order) -> Self {
         self.order = Some(order);
+        self
+    }
+
+    /// For a client that asks for a key on the lane of its number, one of so many: keys of one request are of one lane, and lie far from each
+    /// other. REQUIRES: the number of keys is a multiple of that of lanes.
+    #[must_use]
+    pub fn on_lanes(mut self, lanes: usize) -> Self {
+        // A prime, so that a request has no key twice.
+        const FAR: usize = 9973;
+        assert!(self.keys.len().is_multiple_of(lanes), "keys of all lanes alike");
+        self.stride = FAR * lanes;
         self
     }
 
@@ -145,7 +159,30 @@ impl<'a> Table<'a> {
                 done.expect("it asks once")
             }
             (Ask::Keys, _) => self.key_range(asking, ask),
+            (Ask::GetMany, _) => ask(Request::GetMany(&self.together(asking))),
+            (Ask::PutMany, _) => {
+                for number in self.numbers(asking) {
+                    self.generations[number] = self.generations[number].wrapping_add(1);
+                }
+                ask(Request::SetMany(&self.together(asking)))
+            }
         }
+    }
+
+    /// The keys of one request, by number.
+    fn numbers(&self, asking: Asking) -> impl Iterator<Item = usize> + use<> {
+        let (number, stride, keys) = (asking.number as usize, self.stride, self.keys.len());
+        (0..usize::from(asking.count)).map(move |i| (number + i * stride) % keys)
+    }
+
+    /// The keys of one request, and their values.
+    fn together(&mut self, asking: Asking) -> Vec<Pair<'a>> {
+        let (keys, numbers) = (self.keys, self.numbers(asking));
+        let pair = |number| {
+            self.fill(number);
+            (keys.get(number), self.value.clone())
+        };
+        numbers.map(pair).collect()
     }
 
     fn put(&mut self, asking: Asking, place: usize) {
@@ -171,12 +208,14 @@ impl<'a> Table<'a> {
     }
 
     /// Neighbouring keys that are there.
-    fn key_range<T>(&self, asking: Asking, ask: impl FnOnce(Request<'_>) -> T) -> T {
+    fn key_range<T>(&mut self, asking: Asking, ask: impl FnOnce(Request<'_>) -> T) -> T {
+        self.fill(asking.number as usize);
         let (number, count) = (asking.number as usize, usize::from(asking.count));
         let there = || self.from(number).iter().filter(|&&number| self.is_there(number)).take(count);
         let mut keys = there().map(|&number| self.keys.get(number as usize));
         ask(Request::Keys(KeyRange {
             from: self.keys.get(number),
+            value: &self.value,
             count,
             found: there().count(),
             keys: &mut keys,
@@ -185,8 +224,7 @@ impl<'a> Table<'a> {
 
     /// Makes `value` that of a key.
     fn fill(&mut self, number: usize) {
-        let word = mix(number as u64 ^ u64::from(self.generations[number]) << 48);
-        self.value[..8].copy_from_slice(&word.to_le_bytes());
+        self.value[..8].copy_from_slice(&first_bytes(number, self.generations[number]));
     }
 
     fn column(&self, number: usize, column: usize) -> [u8; 4] {
@@ -197,4 +235,17 @@ impl<'a> Table<'a> {
     fn columns(&self, number: usize) -> Columns {
         std::array::from_fn(|column| self.column(number, column))
     }
+}
+
+/// The first bytes of a value.
+fn first_bytes(number: usize, generation: u8) -> [u8; 8] {
+    mix(number as u64 ^ u64::from(generation) << 48).to_le_bytes()
+}
+
+/// The order of keys by the scores of the values with which they are loaded, and by their bytes where those are one.
+pub fn order_by_score(keys: &Keys) -> Order {
+    let mut numbers: Vec<u32> = (0..keys.len() as u32).collect();
+    let place = |number: &u32| (score(&first_bytes(*number as usize, 0)), keys.get(*number as usize));
+    numbers.sort_unstable_by(|a, b| place(a).cmp(&place(b)));
+    Order::new(numbers)
 }

@@ -46,6 +46,8 @@ pub struct Wanted<'a> {
     pub noop: bool,
     /// Whether writes are logged.
     pub logs: bool,
+    /// Servers that take part though others do without them.
+    pub also: &'static [&'static str],
 }
 
 impl Wanted<'_> {
@@ -56,7 +58,7 @@ impl Wanted<'_> {
 
     /// Whether a server takes part, if it is installed and takes the keys.
     fn admits(&self, entry: &Entry, plan: &Plan) -> bool {
-        let named = plan.only.iter().any(|name| name == entry.name);
+        let named = plan.only.iter().any(|name| name == entry.name) || self.also.contains(&entry.name);
         let part = match entry.part {
             Part::Always => true,
             Part::OneOfOurs => !self.each_index,
@@ -80,6 +82,8 @@ pub struct Target<'a> {
     table: Table<'a>,
     /// Whether all requests of a loop have to be alike.
     alike: bool,
+    /// How much more it has in memory since it was loaded.
+    pub loaded_bytes: Option<u64>,
 }
 
 /// Starts the servers that are wanted, and loads them; who is not there is noted.
@@ -103,21 +107,17 @@ pub fn start<'a>(
         if wanted.admits(entry, &bench.plan)
             && let Some(mut target) = start_one(bench, scratch, wanted, entry, table)?
         {
+            let empty = target.resident_bytes()?;
             pinned(CLIENT_CORE, || target.load())??;
+            target.loaded_bytes =
+                target.resident_bytes()?.zip(empty).map(|(full, empty)| full.saturating_sub(empty));
             targets.push(target);
         }
     }
     if wanted.noop && bench.plan.wants(NOOP) {
         bench.findings.contender(NOOP, server::NOOP_ABOUT);
         let server: Box<dyn Running> = Box::new(Noop::start(SERVER_CORE)?);
-        let can = Can {
-            values: true,
-            ping: true,
-            read_columns: false,
-            write_column: false,
-            ranges: false,
-            ordered: false,
-        };
+        let can = Can { values: true, ping: true, many: true, ..Can::NOTHING };
         targets.push(Target::new(NOOP, can, server, &RESP_VALUES, table, lanes)?);
     }
     if targets.is_empty() {
@@ -152,7 +152,7 @@ fn start_one<'a>(
     Target::new(entry.name, entry.can, Box::new(process), entry.dialect, table, lanes).map(Some)
 }
 
-/// Starts a server on the core of the servers; notes it, or that it is not installed.
+/// Starts a server on the core of the servers, or on all if it has several workers; notes it, or that it is not installed.
 ///
 /// # Errors
 /// If it does not start.
@@ -161,7 +161,8 @@ pub fn launch(bench: &mut Bench, entry: &Entry, start: &Start<'_>) -> Result<Opt
         bench.findings.absent(entry.name, entry.missing.to_owned());
         return Ok(None);
     };
-    let process = pinned(SERVER_CORE, || Process::start(entry, &program, start))??;
+    let begin = || Process::start(entry, &program, start);
+    let process = if entry.workers > 1 { begin()? } else { pinned(SERVER_CORE, begin)?? };
     bench.findings.contender(entry.name, &about(entry, &program, start));
     Ok(Some(process))
 }
@@ -184,7 +185,18 @@ impl<'a> Target<'a> {
         lanes: usize,
     ) -> Result<Self> {
         let client = Client::connect(name, dialect, server.address(), lanes)?;
-        Ok(Self { name, can, client, server, dialect, table: table.clone(), alike: name == NOOP })
+        let (table, alike) = (table.clone(), name == NOOP);
+        Ok(Self { name, can, client, server, dialect, table, alike, loaded_bytes: None })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.server.address()
+    }
+
+    /// Bytes that it has in memory; none if it is a thread of the bench's.
+    fn resident_bytes(&self) -> Result<Option<u64>> {
+        self.server.resident_bytes()
     }
 
     /// Puts all keys there.
@@ -228,7 +240,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// One loop of one server: requests per second, and CPU time of the server per request.
+/// One loop of one server: requests per second, and CPU time of the server per request. In how many microseconds 99 of 100
+/// pipelines were answered.
 ///
 /// # Errors
 /// If the server fails or answers wrongly.
@@ -240,7 +253,7 @@ pub fn measure(
     pipeline: usize,
     (rate, cpu): (Place<'_>, Place<'_>),
     at: &At,
-) -> Result<()> {
+) -> Result<f64> {
     let made = target.alike.then(|| target.alike(asked));
     let asked = made.as_deref().unwrap_or(asked);
     target.client.begin(name, pipeline);
@@ -253,5 +266,6 @@ pub fn measure(
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     let requests = asked.len() as f64;
     bench.add(rate, target.name, Some(at), requests / took / 1e3)?;
-    bench.add(cpu, target.name, Some(at), cpu_seconds / requests * 1e6)
+    bench.add(cpu, target.name, Some(at), cpu_seconds / requests * 1e6)?;
+    Ok(target.client.p99_us())
 }

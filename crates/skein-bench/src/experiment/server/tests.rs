@@ -7,7 +7,7 @@ use crate::experiment::{Plan, Settings};
 use crate::keyset;
 use crate::result::{Cell, Line, Machine, Sink, read};
 use crate::rival::server::{COLUMNS, Columns, NOOP, Request};
-use crate::workload::requests::{Ask, Asking, MYCSB, uniform};
+use crate::workload::requests::{Ask, Asking, MYCSB, uniform_of};
 use crate::workload::{Asked, Share};
 
 /// A server as it should be, which notes requests that it would have answered otherwise.
@@ -43,6 +43,16 @@ impl Model {
                 assert_eq!(expected.len(), range.found);
                 assert!(here.eq(expected.iter().copied()), "from {:?}", range.from);
                 self.rows_read += expected.len();
+            }
+            Request::GetMany(pairs) => {
+                for (key, value) in pairs {
+                    assert_eq!(&self.values[*key], value);
+                }
+            }
+            Request::SetMany(pairs) => {
+                for (key, value) in pairs {
+                    self.values.insert((*key).to_owned(), value.clone()).expect("it was there");
+                }
             }
             Request::Keys(range) => {
                 let here = self.values.range(range.from.to_owned()..).take(range.count);
@@ -94,12 +104,12 @@ fn ranges_have_the_keys_that_were_added() {
 #[test]
 fn what_is_expected_of_values_is_what_a_server_has() {
     let set = keyset::make("decimal", 100, 0, 7).expect("a good name");
-    let mut table = Table::new(&set.keys, Shape::Values(8));
+    let mut table = Table::new(&set.keys, Shape::Values(8)).on_lanes(5);
     let mut model = Model::default();
     (0..100).for_each(|number| table.add(number, |request| model.ask(request)));
     let loaded = model.values.clone();
-    for ask in [Ask::Get, Ask::Put, Ask::Get, Ask::Ping] {
-        for asking in uniform(ask, 100, 1000, 7) {
+    for ask in [Ask::Get, Ask::Put, Ask::Get, Ask::Ping, Ask::PutMany, Ask::GetMany] {
+        for asking in uniform_of(ask, 10, 100, 1000, 7) {
             table.request(asking, |request| model.ask(request));
         }
     }
@@ -138,7 +148,11 @@ fn the_bound_is_measured_without_any_server() {
     done.expect("it runs");
     let cells: Vec<&Cell> =
         lines.iter().filter_map(|line| if let Line::Cell(cell) = line { Some(cell) } else { None }).collect();
-    assert_eq!(cells.len(), 3 * 2 * 2, "three kinds of requests, two depths, rate and CPU time");
+    assert_eq!(
+        cells.len(),
+        (3 * 3 + 2) * 3,
+        "three kinds at three depths, two at one; rate, CPU time and p99"
+    );
     for cell in cells {
         assert_eq!((&*cell.contender, cell.rounds.len()), (NOOP, 2));
         assert!(cell.rounds.iter().all(|&figure| figure > 0.0), "{}", cell.measure);

@@ -10,10 +10,15 @@
 //! A lane is a connection. All lanes have a pipeline under way, and the client reads the replies of one before it sends its next, so the
 //! server always finds many connections ready, as it would under load. Requests of one lane take effect in their order; who
 //! asks for a key on one lane alone knows what the replies must be while keys change.
+//!
+//! A pipeline's latency is from before it is sent until its last reply is read. Replies that came while the client was with other lanes
+//! have waited for it, so what is compared are servers under this client.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
 
 use super::{Dialect, Request};
 use crate::{Error, Result};
@@ -40,6 +45,8 @@ struct Lane {
     expected: Vec<u8>,
     /// How many they are.
     asked: usize,
+    /// When the pipeline under way was sent.
+    sent: Instant,
 }
 
 /// The client, with its connections.
@@ -51,6 +58,8 @@ pub struct Client {
     buffer: Vec<u8>,
     measure: String,
     pipeline: usize,
+    /// Of pipelines, in nanoseconds.
+    latencies: Histogram<u64>,
 }
 
 impl Client {
@@ -70,12 +79,16 @@ impl Client {
             socket.set_read_timeout(Some(PATIENCE))?;
             socket.set_write_timeout(Some(PATIENCE))?;
             let (under_way, out, expected) = (Vec::new(), Vec::new(), Vec::new());
-            Ok(Lane { socket, under_way, out, expected, asked: 0 })
+            Ok(Lane { socket, under_way, out, expected, asked: 0, sent: Instant::now() })
         };
         let lanes: std::io::Result<Vec<_>> = (0..lanes.max(1)).map(|_| connect()).collect();
         let lanes = lanes.map_err(|error| failed(server, "connecting", &error))?;
         let buffer = vec![0; READ_BYTES];
-        Ok(Self { server, dialect, lanes, buffer, measure: String::new(), pipeline: 1 })
+        // In nanoseconds, as far as anyone waits.
+        let longest = u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
+        let latencies =
+            Histogram::new_with_max(longest, 3).map_err(|error| Error::Failed(error.to_string()))?;
+        Ok(Self { server, dialect, lanes, buffer, measure: String::new(), pipeline: 1, latencies })
     }
 
     /// How many lanes there are.
@@ -87,6 +100,13 @@ impl Client {
     pub fn begin(&mut self, measure: &str, pipeline: usize) {
         measure.clone_into(&mut self.measure);
         self.pipeline = pipeline.max(1);
+        self.latencies.reset();
+    }
+
+    /// The time in which 99 of 100 pipelines were answered since [`begin`](Self::begin), in microseconds.
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    pub fn p99_us(&self) -> f64 {
+        self.latencies.value_at_quantile(0.99) as f64 / 1e3
     }
 
     /// Asks on a lane, which is below [`lanes`](Self::lanes): at once if that fills its pipeline, else later.
@@ -114,6 +134,7 @@ impl Client {
         self.receive(lane)?;
         let lane = &mut self.lanes[lane];
         if lane.asked > 0 {
+            lane.sent = Instant::now();
             lane.socket.write_all(&lane.out).map_err(|error| failed(self.server, "sending", &error))?;
             lane.out.clear();
             lane.asked = 0;
@@ -140,6 +161,10 @@ impl Client {
                 return Err(wrong(self.server, &self.measure, got, expected));
             }
             done += got.len();
+        }
+        if done > 0 {
+            self.latencies
+                .saturating_record(u64::try_from(lane.sent.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
         lane.under_way.clear();
         Ok(())

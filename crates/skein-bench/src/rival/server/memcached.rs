@@ -14,6 +14,7 @@ static ENTRY: Entry = Entry {
     name: "memcached",
     rank: 20,
     part: Part::Always,
+    workers: 1,
     index: None,
     program: || on_path("memcached"),
     missing: "memcached is not installed; Debian's package memcached has it",
@@ -30,14 +31,7 @@ static ENTRY: Entry = Entry {
     },
     rows: "rows as one value; gets of a pipeline as one of many keys",
     dialect: &MEMCACHED,
-    can: Can {
-        values: true,
-        ping: false,
-        read_columns: true,
-        write_column: false,
-        ranges: false,
-        ordered: false,
-    },
+    can: Can { values: true, read_columns: true, ..Can::NOTHING },
     takes_key: |key| {
         let fits = key.len() <= KEY_BYTES_MAX && key.iter().all(|&byte| byte > b' ' && byte != 0x7f);
         if fits { Ok(()) } else { Err("keys of at most 250 bytes, without spaces and control characters") }

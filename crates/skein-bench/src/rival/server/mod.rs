@@ -28,11 +28,11 @@ use skein_store::IndexKind;
 use crate::{Error, Result};
 
 pub use client::Client;
-pub use dialect::{COLUMNS, Columns, Dialect, KeyRange, RESP_VALUES, Range, Request};
+pub use dialect::{COLUMNS, Columns, Dialect, KeyRange, Pair, RESP_VALUES, Range, Request, score};
 pub use noop::{ABOUT as NOOP_ABOUT, NAME as NOOP, Noop};
-pub use ours::{DISK, NAME as OURS};
+pub use ours::{DISK, NAME as OURS, SCORED as OUR_SCORED, SORTED as OUR_SORTED, TWO_WORKERS};
 pub use process::{Process, free_address, version};
-pub use redis::SORTED_SET;
+pub use redis::{EVERYSEC, SCORED_SET, SORTED_SET};
 
 /// What can be asked of a server.
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
@@ -48,8 +48,26 @@ pub struct Can {
     pub write_column: bool,
     /// One column of neighbouring keys.
     pub ranges: bool,
-    /// Keys in their order: added, read, and ranges of them.
+    /// Members of a sorted set in the order of their bytes: added, read, and ranges of them.
     pub ordered: bool,
+    /// Members of a sorted set in the order of their scores: added, read, and ranges of them.
+    pub scored: bool,
+    /// Values of several keys in one request, read and set.
+    pub many: bool,
+}
+
+impl Can {
+    /// Nothing at all.
+    pub const NOTHING: Self = Self {
+        values: false,
+        ping: false,
+        read_columns: false,
+        write_column: false,
+        ranges: false,
+        ordered: false,
+        scored: false,
+        many: false,
+    };
 }
 
 /// How a server is started.
@@ -78,6 +96,8 @@ pub struct Entry {
     pub rank: u32,
     /// When it takes part.
     pub part: Part,
+    /// Threads that answer: one of them has a core to itself, more have all cores, that of the client too.
+    pub workers: usize,
     /// The index of ours that it is told to use; its own choice if none.
     pub index: Option<IndexKind>,
     /// Finds the program.
@@ -107,7 +127,7 @@ pub enum Part {
     OneOfOurs,
     /// Ours, where the experiment compares our indexes.
     EachIndex,
-    /// Never.
+    /// Never, unless the experiment is about it.
     IfNamed,
 }
 
@@ -125,7 +145,7 @@ pub static SERVERS: [Entry];
 
 /// The servers that the bench knows, ours first, installed or not.
 pub fn all() -> Vec<&'static Entry> {
-    let mut all: Vec<_> = SERVERS.iter().chain(ours::each_index()).collect();
+    let mut all: Vec<_> = SERVERS.iter().chain(ours::each_index()).chain(ours::each_index_sorted()).collect();
     all.sort_by_key(|entry| (entry.rank, entry.name));
     all
 }
@@ -142,6 +162,12 @@ pub trait Running: std::fmt::Debug {
     /// If the system does not tell.
     fn cpu_seconds(&self) -> Result<f64>;
 
+    /// Bytes of its memory that are in the machine's; none if it is no process of its own.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    fn resident_bytes(&self) -> Result<Option<u64>>;
+
     /// Adds to an error what became of the server, if that says more.
     fn explain(&mut self, error: Error) -> Error;
 
@@ -157,6 +183,17 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
     };
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(runs)
+}
+
+/// Bytes of a process that are in memory, by its folder in `/proc`.
+fn resident_bytes(process: &Path) -> Result<u64> {
+    let path = process.join("status");
+    let text = std::fs::read_to_string(&path).map_err(|error| Error::io("read", &path, error))?;
+    let field = text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+    let kilobytes = field.and_then(|field| field.parse::<u64>().ok());
+    kilobytes
+        .map(|kilobytes| kilobytes << 10)
+        .ok_or_else(|| Error::Failed(format!("{} has no VmRSS: {text}", path.display())))
 }
 
 /// CPU time of a thread, by its folder in `/proc`, in seconds.

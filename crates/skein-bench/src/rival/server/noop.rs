@@ -84,6 +84,10 @@ impl Running for Noop {
         thread_cpu_seconds(&self.task)
     }
 
+    fn resident_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     fn explain(&mut self, error: Error) -> Error {
         error
     }

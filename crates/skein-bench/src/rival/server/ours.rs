@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use linkme::distributed_slice;
 use skein_store::IndexKind;
 
-use super::dialect::RESP_HASHES;
+use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED};
 use super::{Can, Entry, Part, SERVERS, Start, any_key};
 
 /// Its name in reports.
@@ -22,6 +22,16 @@ static NONE: Entry = Entry { part: Part::IfNamed, ..ours("skein-none", 1, |start
 #[distributed_slice(SERVERS)]
 static SYNC: Entry = Entry { part: Part::IfNamed, ..ours("skein-sync", 2, |start| options("sync", start)) };
 
+/// The name of the one with two workers.
+pub const TWO_WORKERS: &str = "skein-2-workers";
+
+#[distributed_slice(SERVERS)]
+static TWO: Entry = Entry {
+    part: Part::IfNamed,
+    workers: 2,
+    ..ours(TWO_WORKERS, 1, |start| working("2", "buffered", start))
+};
+
 /// The name of the one over the disk engine.
 pub const DISK: &str = crate::rival::store::DISK_LINKED;
 
@@ -35,18 +45,64 @@ fn on_disk(_: &Start<'_>) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
 }
 
+/// The name of one whose keys are members of a sorted set, all of one score.
+pub const SORTED: &str = "skein-sorted-set";
+/// The name of one whose keys are members of a sorted set, each of a score of its own.
+pub const SCORED: &str = "skein-scored-set";
+
+#[distributed_slice(SERVERS)]
+static SORTED_SET: Entry = Entry {
+    part: Part::IfNamed,
+    rows: "keys as members of one sorted set, all of score 0",
+    dialect: &RESP_SORTED,
+    can: Can { ordered: true, ..Can::NOTHING },
+    ..ours(SORTED, 4, |start| options("buffered", start))
+};
+
+#[distributed_slice(SERVERS)]
+static SCORED_SET: Entry = Entry {
+    part: Part::IfNamed,
+    rows: "keys as members of one sorted set, by score",
+    dialect: &RESP_SCORED,
+    can: Can { scored: true, ..Can::NOTHING },
+    ..ours(SCORED, 4, |start| options("buffered", start))
+};
+
 /// A server for each index, without logs: what is compared is the index.
 pub fn each_index() -> impl Iterator<Item = &'static Entry> {
     static EACH: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-        let entry = |(index, rank): (IndexKind, u32)| Entry {
-            part: Part::EachIndex,
-            index: Some(index),
+        let own = |index, rank| Entry {
             takes_key: if index == IndexKind::Mlp { short_key } else { any_key },
-            ..ours(format!("skein-{index}").leak(), rank, |start| options("none", start))
+            ..of_index(index, rank)
         };
-        IndexKind::ALL.into_iter().zip(4..).map(entry).collect()
+        IndexKind::ALL.into_iter().zip(4..).map(|(index, rank)| own(index, rank)).collect()
     });
     EACH.iter()
+}
+
+/// The same with all keys in one sorted set.
+pub fn each_index_sorted() -> impl Iterator<Item = &'static Entry> {
+    static EACH: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+        let own = |index, rank| Entry {
+            rows: match index {
+                IndexKind::Mlp => "keys as members of one sorted set, all of score 0, in a Masstree",
+                _ => "keys as members of one sorted set, all of score 0",
+            },
+            dialect: &RESP_SORTED,
+            can: Can { ordered: true, ..Can::NOTHING },
+            ..of_index(index, rank)
+        };
+        IndexKind::ALL.into_iter().zip(4..).map(|(index, rank)| own(index, rank)).collect()
+    });
+    EACH.iter()
+}
+
+fn of_index(index: IndexKind, rank: u32) -> Entry {
+    Entry {
+        part: Part::EachIndex,
+        index: Some(index),
+        ..ours(format!("skein-{index}").leak(), rank, |start| options("none", start))
+    }
 }
 
 fn short_key(key: &[u8]) -> Result<(), &'static str> {
@@ -58,6 +114,7 @@ const fn ours(name: &'static str, rank: u32, options: fn(&Start<'_>) -> Vec<Stri
         name,
         rank,
         part: Part::OneOfOurs,
+        workers: 1,
         index: None,
         program: || std::env::current_exe().ok(),
         missing: "this program does not know where it is",
@@ -74,15 +131,21 @@ const fn ours(name: &'static str, rank: u32, options: fn(&Start<'_>) -> Vec<Stri
             read_columns: true,
             write_column: true,
             ranges: true,
-            ordered: true,
+            many: true,
+            ..Can::NOTHING
         },
         takes_key: any_key,
     }
 }
 
-/// One worker, and no checkpoint in the middle of a loop, as the paper's rivals had none.
+/// One worker.
 fn options(durability: &str, start: &Start<'_>) -> Vec<String> {
-    let options = ["serve", "--workers", "1", "--durability", durability];
+    working("1", durability, start)
+}
+
+/// No checkpoint in the middle of a loop, as the paper's rivals had none.
+fn working(workers: &str, durability: &str, start: &Start<'_>) -> Vec<String> {
+    let options = ["serve", "--workers", workers, "--durability", durability];
     let no_checkpoints = ["--checkpoint-log-size", "0", "--checkpoint-interval", "0s"];
     let index = start.index.map(|index| ["--index", index.name()]);
     options.into_iter().chain(no_checkpoints).chain(index.into_iter().flatten()).map(str::to_owned).collect()

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::{Entry, Running, Start, thread_cpu_seconds};
+use super::{Entry, Running, Start, resident_bytes, thread_cpu_seconds};
 use crate::{Error, Result};
 
 /// How long a server may take to listen.
@@ -99,6 +99,10 @@ impl Running for Process {
             seconds += thread_cpu_seconds(&task.map_err(failed)?.path())?;
         }
         Ok(seconds)
+    }
+
+    fn resident_bytes(&self) -> Result<Option<u64>> {
+        resident_bytes(&PathBuf::from(format!("/proc/{}", self.child.id()))).map(Some)
     }
 
     fn explain(&mut self, error: Error) -> Error {

@@ -2,7 +2,7 @@
 
 use linkme::distributed_slice;
 
-use super::dialect::{RESP_HASHES, RESP_SORTED, RESP_VALUES};
+use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED, RESP_VALUES};
 use super::{Can, Entry, Part, SERVERS, Start, any_key, on_path};
 
 /// The name in reports of a sorted set.
@@ -10,79 +10,78 @@ pub const SORTED_SET: &str = "redis-sorted-set";
 
 const MISSING: &str = "redis-server is not installed; Debian's package redis-server has it";
 
+/// What it can do with values.
+const VALUES: Can =
+    Can { values: true, ping: true, read_columns: true, write_column: true, many: true, ..Can::NOTHING };
+
 #[distributed_slice(SERVERS)]
-static REDIS: Entry = Entry {
-    name: "redis",
-    rank: 10,
-    part: Part::Always,
-    index: None,
-    program: || on_path("redis-server"),
-    missing: MISSING,
-    options,
-    place,
-    rows: "rows as strings by SETRANGE and GET, as in the paper",
-    dialect: &RESP_VALUES,
-    can: Can {
-        values: true,
-        ping: true,
-        read_columns: true,
-        write_column: true,
-        ranges: false,
-        ordered: false,
-    },
-    takes_key: any_key,
-};
+static REDIS: Entry = with_values("redis", 10, Part::Always, options);
+
+/// The name in reports of one that logs, and forces its log every second.
+pub const EVERYSEC: &str = "redis-everysec";
+
+#[distributed_slice(SERVERS)]
+static REDIS_EVERYSEC: Entry = with_values(EVERYSEC, 10, Part::IfNamed, |_| logging(true));
+
+const fn with_values(
+    name: &'static str,
+    rank: u32,
+    part: Part,
+    options: fn(&Start<'_>) -> Vec<String>,
+) -> Entry {
+    Entry {
+        name,
+        rank,
+        part,
+        workers: 1,
+        index: None,
+        program: || on_path("redis-server"),
+        missing: MISSING,
+        options,
+        place,
+        rows: "rows as strings by SETRANGE and GET, as in the paper",
+        dialect: &RESP_VALUES,
+        can: VALUES,
+        takes_key: any_key,
+    }
+}
 
 /// Rows as hashes; of single values it would do the same as the other.
 #[distributed_slice(SERVERS)]
 static REDIS_HASH: Entry = Entry {
-    name: "redis-hash",
-    rank: 11,
-    part: Part::Always,
-    index: None,
-    program: || on_path("redis-server"),
-    missing: MISSING,
-    options,
-    place,
     rows: "rows by HSET and HGETALL",
     dialect: &RESP_HASHES,
-    can: Can {
-        values: false,
-        ping: false,
-        read_columns: true,
-        write_column: true,
-        ranges: false,
-        ordered: false,
-    },
-    takes_key: any_key,
+    can: Can { read_columns: true, write_column: true, ..Can::NOTHING },
+    ..with_values("redis-hash", 11, Part::Always, options)
 };
 
-/// All keys in one sorted set.
+/// All keys in one sorted set, of one score.
 #[distributed_slice(SERVERS)]
 static REDIS_ZSET: Entry = Entry {
-    name: SORTED_SET,
-    rank: 12,
-    part: Part::Always,
-    index: None,
-    program: || on_path("redis-server"),
-    missing: MISSING,
-    options,
-    place,
     rows: "keys as members of one sorted set, all of score 0: ZADD, ZSCORE, ZRANGEBYLEX",
     dialect: &RESP_SORTED,
-    can: Can {
-        values: false,
-        ping: false,
-        read_columns: false,
-        write_column: false,
-        ranges: false,
-        ordered: true,
-    },
-    takes_key: any_key,
+    can: Can { ordered: true, ..Can::NOTHING },
+    ..with_values(SORTED_SET, 12, Part::Always, options)
+};
+
+/// The name in reports of a sorted set with many scores.
+pub const SCORED_SET: &str = "redis-scored-set";
+
+/// All keys in one sorted set, each of a score of its own.
+#[distributed_slice(SERVERS)]
+static REDIS_SCORED: Entry = Entry {
+    rows: "keys as members of one sorted set, by score: ZADD, ZSCORE, ZRANGE BYSCORE",
+    dialect: &RESP_SCORED,
+    can: Can { scored: true, ..Can::NOTHING },
+    ..with_values(SCORED_SET, 13, Part::IfNamed, options)
 };
 
 fn options(start: &Start<'_>) -> Vec<String> {
-    let logs: &[&str] = if start.logs {
+    logging(start.logs)
+}
+
+fn logging(logs: bool) -> Vec<String> {
+    let logs: &[&str] = if logs {
         &["--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0"]
     } else {
         &["--appendonly", "no"]

@@ -33,13 +33,13 @@ impl Contender for Fjall {
     fn put_batch(&mut self, rows: &Rows, numbers: Range<usize>) -> Outcome<()> {
         let mut batch = self.database.batch();
         for n in numbers {
-            batch.insert(&self.rows, rows.key(n), rows.value(n));
+            batch.insert(&self.rows, &*rows.key(n), rows.value(n));
         }
         batch.commit().map_err(text)
     }
 
     fn put(&mut self, rows: &Rows, n: usize) -> Outcome<()> {
-        self.rows.insert(rows.key(n), rows.value(n)).map_err(text)?;
+        self.rows.insert(&*rows.key(n), rows.value(n)).map_err(text)?;
         if self.level == Level::Sync {
             self.database.persist(PersistMode::SyncData).map_err(text)
         } else {
@@ -58,7 +58,7 @@ impl Contender for Fjall {
         found: &mut dyn FnMut(usize, Option<&[u8]>),
     ) -> Outcome<()> {
         for &n in numbers {
-            let value = self.rows.get(rows.key(n)).map_err(text)?;
+            let value = self.rows.get(&*rows.key(n)).map_err(text)?;
             found(n, value.as_deref());
         }
         Ok(())

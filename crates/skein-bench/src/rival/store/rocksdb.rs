@@ -10,6 +10,7 @@ use std::ptr::{NonNull, null_mut};
 
 use linkme::distributed_slice;
 
+use super::rows::Key;
 use super::{Contender, Entry, Level, Outcome, Part, Rows, STORES, Setup, one_more, text};
 
 /// Bytes of its tables of writes at least.
@@ -116,7 +117,7 @@ impl RocksDb {
     }
 
     /// One batch, all or nothing.
-    fn put_pairs(&self, pairs: impl Iterator<Item = ([u8; 8], Vec<u8>)>) -> Outcome<()> {
+    fn put_pairs<'k>(&self, pairs: impl Iterator<Item = (Key<'k>, Vec<u8>)>) -> Outcome<()> {
         // SAFETY: as in `open`; the batch copies keys and values.
         unsafe {
             let batch = rocksdb_writebatch_create();

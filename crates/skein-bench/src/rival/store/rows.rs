@@ -1,6 +1,6 @@
 //! The rows that every store is given.
 
-use crate::keyset::{Random, mix};
+use crate::keyset::{Keys, Random, mix};
 use crate::workload::value_of;
 
 /// Bytes that values are cut from: random, so that no store gains by compressing them.
@@ -9,13 +9,35 @@ const POOL: usize = 1 << 20;
 /// Bytes of values that are integers.
 pub const INTEGER_BYTES: usize = 4;
 
-/// Rows by number: keys of 8 random bytes, values that can be checked.
+/// Rows by number: keys of 8 random bytes or of a set, values that can be checked.
 #[derive(Debug)]
 pub struct Rows {
     count: usize,
     value_bytes: usize,
     seed: u64,
     pool: Vec<u8>,
+    /// Keys that are given; random ones of 8 bytes without.
+    keys: Option<Keys>,
+}
+
+/// A row's key.
+#[derive(Debug)]
+pub enum Key<'r> {
+    /// Random bytes.
+    Random([u8; 8]),
+    /// A key of a set.
+    OfSet(&'r [u8]),
+}
+
+impl std::ops::Deref for Key<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Random(bytes) => bytes,
+            Self::OfSet(bytes) => bytes,
+        }
+    }
 }
 
 impl Rows {
@@ -23,12 +45,18 @@ impl Rows {
     pub fn new(count: usize, value_bytes: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let pool = (0..POOL + value_bytes).map(|_| random.next() as u8).collect();
-        Self { count, value_bytes, seed: random.next(), pool }
+        Self { count, value_bytes, seed: random.next(), pool, keys: None }
+    }
+
+    /// The same with these keys, as many as there are, in their order.
+    pub fn of_keys(keys: Keys, value_bytes: usize, seed: u64) -> Self {
+        Self { count: keys.len(), keys: Some(keys), ..Self::new(0, value_bytes, seed) }
     }
 
     /// The bytes of all keys and values.
     pub fn bytes(&self) -> u64 {
-        (self.count * (size_of::<u64>() + self.value_bytes)) as u64
+        let keys = self.keys.as_ref().map_or(self.count * size_of::<u64>(), Keys::byte_len);
+        (keys + self.count * self.value_bytes) as u64
     }
 
     /// How many there are.
@@ -41,9 +69,12 @@ impl Rows {
         self.count == 0
     }
 
-    /// The key of the `n`-th row. Keys come in random order, and no two are alike.
-    pub fn key(&self, n: usize) -> [u8; 8] {
-        mix(n as u64 ^ self.seed).to_be_bytes()
+    /// The key of the `n`-th row. Keys come in random order unless they were given, and no two are alike.
+    pub fn key(&self, n: usize) -> Key<'_> {
+        match &self.keys {
+            Some(keys) => Key::OfSet(keys.get(n)),
+            None => Key::Random(mix(n as u64 ^ self.seed).to_be_bytes()),
+        }
     }
 
     fn is_integers(&self) -> bool {
@@ -117,5 +148,16 @@ mod tests {
             assert!(rows.is(n, &rows.value(n)) && !rows.is(n, b"999"));
         }
         assert_eq!(rows.bytes(), 1200);
+    }
+
+    #[test]
+    fn keys_of_a_set_are_taken_in_their_order() {
+        let mut keys = Keys::default();
+        keys.push(b"goose");
+        keys.push(b"a longer key");
+        let rows = Rows::of_keys(keys, INTEGER_BYTES, 1);
+        assert_eq!((&*rows.key(0), &*rows.key(1), rows.len()), (&b"goose"[..], &b"a longer key"[..], 2));
+        assert_eq!(rows.bytes(), 5 + 12 + 2 * 4);
+        assert!(rows.sample(100).iter().all(|&n| n < 2) && rows.is(1, &rows.value(1)));
     }
 }

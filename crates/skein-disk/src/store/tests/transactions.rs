@@ -9,7 +9,7 @@ use skein_log::{Durability, Ticket};
 
 use super::{DiskStore, FOLDER, SHAPES, open, open_as};
 use crate::store::{Change, DiskOptions, Removed, Updated};
-use crate::trie::Shape;
+use crate::trie::{Direction, Portion, Shape};
 use crate::{DiskError, Result};
 
 /// Keys of a group, which one transaction sets, and as many that come and go.
@@ -309,6 +309,43 @@ fn ranges_are_removed_some_keys_at_a_time() {
         let some = (Bound::Included(&b"1"[..]), Bound::Unbounded);
         let removed = store.write(|transaction| transaction.remove_range(some, 9));
         assert_eq!(matches!(removed, Err(DiskError::NoOrder)), !has_order);
+    }
+}
+
+/// Reads within a transaction see its writes, also those of keys and counts; nobody else does. What it only reads does not fill its room, however much it is.
+#[test]
+fn a_transaction_reads_what_it_wrote() {
+    let key_of = |number: usize| format!("key/{number}").into_bytes();
+    for shape in SHAPES {
+        let store = open_as(&SimStorage::new(), shape, Durability::Buffered).unwrap();
+        for number in 0..400 {
+            store.set(&key_of(number), &[b'v'; 300]).unwrap();
+        }
+        let mut transaction = store.begin();
+        transaction.set(b"a", b"new").unwrap();
+        assert!(transaction.remove(&key_of(0)).unwrap());
+        transaction.set(b"b", b"new").unwrap();
+        assert_eq!((transaction.keys(), store.len()), (401, 400));
+        // Several times what the cache has.
+        for _ in 0..5 {
+            for number in 0..400 {
+                assert_eq!(transaction.get(&key_of(number)).unwrap().is_some(), number > 0);
+            }
+        }
+        let (lower, upper) = (Bound::Unbounded, Bound::Excluded(&b"c"[..]));
+        let portion =
+            Portion { lower, upper, direction: Direction::Forward, keys: 9, bytes: 1 << 20, values: true };
+        match transaction.range(&portion) {
+            Ok(found) => {
+                let found: Vec<_> = found.entries.iter().map(|entry| &entry.key[..]).collect();
+                assert_eq!(found, [&b"a"[..], b"b"]);
+            }
+            Err(error) => assert!(matches!(error, DiskError::NoOrder) && !shape.is_ordered(), "{error}"),
+        }
+        transaction.set(b"c", b"new").unwrap();
+        transaction.commit().unwrap();
+        assert_eq!(store.len(), 402, "{shape:?}");
+        store.check().unwrap();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::commands::Fault;
+use crate::commands::{Fault, glob};
 
 /// A range of keys. Empty ones are told apart here, so that the store never sees crossed bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,23 @@ impl Range {
     pub(crate) fn with_prefix(prefix: &[u8]) -> Self {
         let upper = skein_store::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
         Self { lower: Bound::Included(prefix.to_vec()), upper }
+    }
+
+    /// All keys that can match a pattern of MATCH.
+    pub(crate) fn of_pattern(pattern: &[u8]) -> Self {
+        let (prefix, whole) = glob::literal_prefix(pattern);
+        let upper = whole.then(|| Bound::Included(prefix.clone()));
+        let range = Self::with_prefix(&prefix);
+        Self { upper: upper.unwrap_or(range.upper), ..range }
+    }
+
+    /// What of the range comes after `key`; `None` if no key can lie in it.
+    pub(crate) fn after(self, key: Vec<u8>) -> Option<Self> {
+        match (&self.lower, &self.upper) {
+            (_, Bound::Included(last) | Bound::Excluded(last)) if key >= *last => None,
+            (Bound::Included(first), _) if key < *first => Some(self),
+            _ => Some(Self { lower: Bound::Excluded(key), ..self }),
+        }
     }
 
     pub(crate) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {

@@ -1,44 +1,38 @@
 //! What Redis lacks: keys in order, versions, memory.
 
 pub(crate) mod bounds;
+mod held;
 mod neighbours;
 mod ranges;
 mod versions;
 
+pub(super) use held::HeldTask;
 pub(super) use neighbours::{first, last, next, prev};
 pub(super) use ranges::{count, del_range, prefix, range};
-pub(super) use versions::{cas, getv};
+pub(super) use versions::{cas, getv, getv_in_slices};
 
-use super::{Context, Fault, Next};
-use crate::commands::hashes::write_columns;
+use super::Task;
+use crate::commands::hashes::{Columns, write_columns};
+use crate::commands::sorted_sets::{Members, write_members};
 use crate::engine::RowRef;
-use crate::resp::{Args, Reply};
+use crate::resp::Reply;
 
-/// What a row holds: its value, or its columns as a map.
-pub(crate) fn write_held(row: RowRef<'_>, reply: &mut Reply<'_>) {
-    match row.value() {
-        Some(value) => reply.bulk(value),
-        None => write_columns(row, reply),
+/// What a row holds, if it is long: to be written in slices.
+pub(crate) fn long_held(row: RowRef<'_>) -> Option<Task> {
+    match row.sorted_set() {
+        Some(set) => Members::all(&set.read()).map(Task::Members),
+        None => Columns::all(&row.read_columns()?).map(Task::Columns),
     }
 }
 
-/// `SK.MEMORY`
-pub(super) fn memory(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
-    let stats = context.session.engine().stats();
-    let live = stats.index_bytes + stats.row_bytes;
-    let parts = [
-        ("keys", stats.keys),
-        ("live_bytes", live),
-        ("index_bytes", stats.index_bytes),
-        ("row_bytes", stats.row_bytes),
-        ("unreclaimed_bytes", stats.unreclaimed_bytes),
-        ("reserved_bytes", stats.reserved_bytes),
-        ("live_bytes_per_key", live.checked_div(stats.keys).unwrap_or(0)),
-    ];
-    reply.map(parts.len());
-    for (name, value) in parts {
-        reply.bulk(name.as_bytes());
-        reply.count(value);
+/// What a row holds: its value, its columns as a map, or the members of a sorted set with their scores as one.
+pub(crate) fn write_held(row: RowRef<'_>, reply: &mut Reply<'_>) {
+    match row.value() {
+        Some(value) => reply.bulk(value),
+        None => match (row.sorted_set(), row.read_columns()) {
+            (Some(set), _) => write_members(&set.read(), reply),
+            (None, Some(columns)) => write_columns(&columns, reply),
+            (None, None) => reply.map(0),
+        },
     }
-    Ok(Next::Done)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use super::write_held;
+use super::held::{Beside, answer};
 use crate::commands::{Context, Fault, Next};
 use crate::engine::Direction;
 use crate::resp::{Args, Reply};
@@ -14,17 +14,15 @@ fn one(
     direction: Direction,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
-    let start = reply.position();
+    let mut next = None;
     context.session.scan(bounds, direction, 1, |key, row| {
-        reply.array(2);
-        reply.bulk(key);
-        write_held(row, reply);
+        next = Some(answer(row, Beside::Key(key.to_vec()), reply));
         ControlFlow::Break(())
     })?;
-    if reply.position() == start {
+    Ok(next.unwrap_or_else(|| {
         reply.null_array();
-    }
-    Ok(Next::Done)
+        Next::Done
+    }))
 }
 
 pub(in crate::commands) fn first(

@@ -50,7 +50,7 @@ impl RangeOptions {
 
     fn over(self, range: Option<Range>, context: &Context<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
         // Also for an empty range: whether it is one does not decide whether there are snapshots.
-        let snapshot = self.snapshot.then(|| context.session.engine().snapshot()).transpose()?;
+        let snapshot = if self.snapshot { context.session.snapshot()? } else { None };
         let limit = self.limit.unwrap_or(usize::MAX);
         let Some(range) = range.filter(|_| limit > 0) else {
             reply.array(0);
@@ -89,7 +89,7 @@ pub(in crate::commands) fn count(
     match Range::parse(args.get(1), args.get(2))? {
         None => reply.int(0),
         Some(Range { lower: Bound::Unbounded, upper: Bound::Unbounded }) => {
-            reply.count(context.session.engine().len());
+            reply.count(context.session.len());
         }
         Some(range) => return Ok(Next::Slices(Box::new(Task::Count(CountTask::new(range))))),
     }

@@ -1,26 +1,38 @@
 //! Versions: `SK.GETV k` and `SK.CAS k version value`.
 
-use super::write_held;
-use crate::commands::Fault;
+use super::held::{Beside, answer};
 use crate::commands::fault::NOT_AN_INTEGER;
+use crate::commands::{Context, Fault, Next};
 use crate::engine::{RowRef, RowWriter as _, Writer};
 use crate::resp::number::parse_u64;
 use crate::resp::{Args, Reply};
 
 /// Versions begin at 1 and rise by one per write, so they never reach 2^63.
-fn write_version(version: u64, reply: &mut Reply<'_>) {
+pub(super) fn write_version(version: u64, reply: &mut Reply<'_>) {
     reply.int(i64::try_from(version).unwrap_or(i64::MAX));
 }
 
+/// Answers if that is short; else nothing is written, and the answer is a task.
+fn answer_getv(row: Option<RowRef<'_>>, reply: &mut Reply<'_>) -> Next {
+    let Some(row) = row else {
+        reply.null_array();
+        return Next::Done;
+    };
+    answer(row, Beside::Version(row.version()), reply)
+}
+
 pub(in crate::commands) fn getv(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
-    match row {
-        None => reply.null_array(),
-        Some(row) => {
-            reply.array(2);
-            write_held(row, reply);
-            write_version(row.version(), reply);
-        }
+    if matches!(answer_getv(row, reply), Next::Slices(_)) {
+        reply.put_off();
     }
+}
+
+pub(in crate::commands) fn getv_in_slices(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    Ok(context.session.get_with(args.get(1), |row| row.map(|row| answer_getv(row, reply)))?)
 }
 
 pub(in crate::commands) fn cas(

@@ -1,44 +1,19 @@
 use proptest::prelude::*;
 
+use super::super::feed::{Requests, feed};
 use super::*;
 
 const LIMITS: RequestLimits =
     RequestLimits { request_bytes: 1 << 20, arg_bytes: 1 << 19, args: 1 << 10, pipeline: 1 << 10 };
 
-fn drain(input: &mut Input) -> Vec<Vec<Vec<u8>>> {
-    let found = (0..input.queued()).map(|i| input.args(i).from(0).map(<[u8]>::to_vec).collect()).collect();
-    input.take(input.queued());
-    found
-}
-
 /// Feeds `bytes` in pieces of `piece` bytes.
-fn feed(bytes: &[u8], piece: usize, limits: &RequestLimits) -> Result<Vec<Vec<Vec<u8>>>, ProtocolError> {
-    let mut input = Input::new();
-    let mut found = Vec::new();
-    for mut piece in bytes.chunks(piece) {
-        while !piece.is_empty() {
-            let room = input.room(&mut Vec::new());
-            let count = room.len().min(piece.len());
-            room[..count].copy_from_slice(&piece[..count]);
-            input.filled(count);
-            piece = &piece[count..];
-            loop {
-                input.parse(limits, true, |_| 0)?;
-                found.append(&mut drain(&mut input));
-                // What is left unparsed is either a piece of a request or waits for the queue to drain.
-                let before = input.parsed;
-                input.parse(limits, true, |_| 0)?;
-                if input.queued() == 0 && input.parsed == before {
-                    break;
-                }
-            }
-        }
-    }
-    Ok(found)
+fn pieces(bytes: &[u8], piece: usize, limits: &RequestLimits) -> Result<Requests, ProtocolError> {
+    let (found, outcome) = feed(bytes, &[piece], limits);
+    outcome.map(|()| found)
 }
 
-fn whole(bytes: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, ProtocolError> {
-    feed(bytes, bytes.len().max(1), &LIMITS)
+fn whole(bytes: &[u8]) -> Result<Requests, ProtocolError> {
+    pieces(bytes, bytes.len().max(1), &LIMITS)
 }
 
 fn encode(requests: &[Vec<Vec<u8>>]) -> Vec<u8> {
@@ -64,7 +39,7 @@ fn no_more_is_parsed_ahead_than_the_pipeline_limit() {
     for expected in [3, 3, 2, 0] {
         input.parse(&limits, true, |_| 0).expect("requests");
         assert_eq!(input.queued(), expected);
-        drain(&mut input);
+        input.take(input.queued());
     }
 }
 
@@ -120,8 +95,8 @@ fn before_the_password_requests_are_small() {
 fn a_request_over_the_limit_is_refused_before_it_has_come() {
     let limits = RequestLimits { request_bytes: 1000, ..LIMITS };
     let bytes = encode(&[vec![vec![b'x'; 990]; 1]]);
-    assert!(matches!(feed(&bytes, 10, &limits), Err(ProtocolError::RequestTooLong { limit: 1000 })));
-    assert!(feed(&encode(&[vec![vec![b'x'; 900]; 1]]), 10, &limits).is_ok());
+    assert!(matches!(pieces(&bytes, 10, &limits), Err(ProtocolError::RequestTooLong { limit: 1000 })));
+    assert!(pieces(&encode(&[vec![vec![b'x'; 900]; 1]]), 10, &limits).is_ok());
 }
 
 #[test]
@@ -133,7 +108,7 @@ fn memory_follows_what_came_not_what_was_announced() {
     input.filled(bytes.len());
     input.parse(&limits, true, |_| 0).expect("an announcement");
     input.room(&mut Vec::new());
-    assert!(input.buffer.len() <= 4 * INPUT_BYTES_MIN, "{}", input.buffer.len());
+    assert!(input.memory() <= 4 * INPUT_BYTES_MIN, "{}", input.memory());
 }
 
 #[test]
@@ -146,7 +121,7 @@ fn the_pipeline_is_bounded_and_nothing_is_lost() {
     input.filled(bytes.len());
     input.parse(&limits, true, |_| 0).expect("requests");
     assert_eq!(input.queued(), 3);
-    assert_eq!(feed(&bytes, bytes.len(), &limits), Ok(requests));
+    assert_eq!(pieces(&bytes, bytes.len(), &limits), Ok(requests));
 }
 
 proptest! {
@@ -161,17 +136,17 @@ proptest! {
         requests.push(vec![b"SET".to_vec(), vec![b'v'; large]]);
         requests.push(vec![b"END".to_vec()]);
         let bytes = encode(&requests);
-        prop_assert_eq!(feed(&bytes, piece, &LIMITS), Ok(requests.clone()));
-        prop_assert_eq!(feed(&bytes, bytes.len(), &LIMITS), Ok(requests));
+        prop_assert_eq!(pieces(&bytes, piece, &LIMITS), Ok(requests.clone()));
+        prop_assert_eq!(pieces(&bytes, bytes.len(), &LIMITS), Ok(requests));
     }
 
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), piece in 1usize..50) {
-        let _ = feed(&bytes, piece, &LIMITS);
+        let _ = pieces(&bytes, piece, &LIMITS);
     }
 
     #[test]
     fn no_nearly_right_bytes_panic(bytes in "([*$][0-9-]{1,3}\r\n|[a\"' \r\n]{1,4}|\r\n){0,30}", piece in 1usize..9) {
-        let _ = feed(bytes.as_bytes(), piece, &LIMITS);
+        let _ = pieces(bytes.as_bytes(), piece, &LIMITS);
     }
 }

@@ -1,11 +1,18 @@
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::ServerOptions;
+use crate::acl::Acl;
 use crate::client::Client;
+use crate::clients::{Card, Place};
 use crate::commands::resolve;
+use crate::observe::settings::ObserveSettings;
+use crate::observe::{Observed, Observing, Seen};
 use crate::resp::RequestLimits;
+use crate::transport::Transport;
 
 const LIMITS: RequestLimits =
     RequestLimits { request_bytes: 1 << 20, arg_bytes: 1 << 20, args: 100, pipeline: 1000 };
@@ -23,10 +30,14 @@ const READS: [(&str, &str); 5] = [
 fn queued(listener: &TcpListener, requests: &[Vec<usize>]) -> (Slots, Vec<String>) {
     let mut slots = Slots::default();
     let mut expected = Vec::new();
+    let acl = Acl::new(None, None).expect("users");
     for list in requests {
         let stream =
             std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
-        let mut connection = Connection::new(mio::net::TcpStream::from_std(stream), Client::new(1, true));
+        let place = Place { worker: 0, slot: 0, client: 1 };
+        let card = Card::new(place, None, None, 0, Duration::ZERO).into();
+        let stream = Transport::Tcp(mio::net::TcpStream::from_std(stream));
+        let mut connection = Connection::new(stream, Client::new(card, &acl, true));
         let bytes: String = list.iter().map(|i| READS[*i].0).collect();
         connection.input.room(&mut Vec::new())[..bytes.len()].copy_from_slice(bytes.as_bytes());
         connection.input.filled(bytes.len());
@@ -66,8 +77,11 @@ proptest! {
         let mut sent = vec![String::new(); requests.len()];
         let total: usize = requests.iter().map(Vec::len).sum();
         let (mut reads, mut answered, mut round) = (Reads::default(), 0, 0);
+        let settings = ObserveSettings::new(&ServerOptions::default());
+        let (observing, observed) = (Observing::default(), Observed::default());
+        let mut watch = Watch::new(&observing, &settings, &observed, Instant::now());
         while answered < total {
-            answered += reads.run_by(&mut slots, &active, output_max, |keys, answers| {
+            answered += reads.run_by(&mut slots, &active, output_max, &mut watch, |keys, answers| {
                 for i in order(keys.len(), seed.wrapping_add(round)) {
                     answers.found(i, Ok(None));
                 }
@@ -85,5 +99,8 @@ proptest! {
         }
         prop_assert_eq!(sent, expected);
         prop_assert_eq!(answered, total);
+        // Each is counted once, however often it was looked up.
+        let seen = Seen::of(std::iter::once(&observed));
+        prop_assert_eq!(seen.kinds().map(|(_, of)| of.calls).sum::<u64>(), total as u64);
     }
 }

@@ -1,6 +1,6 @@
 //! Reading a data folder.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskStore, Durability};
 use skein_server::Engine;
@@ -10,7 +10,6 @@ use super::Output;
 use crate::bounds::Range;
 use crate::disk;
 use crate::exit::Failure;
-use crate::format::Body;
 use crate::target::{self, Contents, FolderTarget};
 
 /// Writes the rows of `folder` within `range`.
@@ -23,7 +22,7 @@ pub fn dump(folder: &FolderTarget<'_>, range: &Range, output: &mut Output) -> Re
 
 fn dump_rows(engine: &Engine, (min, max): &Range, output: &mut Output) -> Result<(), Failure> {
     let most = usize::try_from(output.left).unwrap_or(usize::MAX);
-    let write = |key: &[u8], row: RowRef<'_>| output.row(key, &body(row));
+    let write = |key: &[u8], row: RowRef<'_>| write_row(key, row, output);
     let scanned = engine.session().scan((borrow(min), borrow(max)), Direction::Forward, most, write);
     scanned.and(engine.close()).map_err(|error| target::engine_failure(&error))
 }
@@ -45,7 +44,7 @@ fn dump_bytes(store: &DiskStore, (min, max): &Range, output: &mut Output) -> Res
             break;
         }
         let is_left_out = matches!(min, Bound::Excluded(key) if *key == entry.key);
-        if !is_left_out && output.row(&entry.key, &Body::Value(entry.value)).is_break() {
+        if !is_left_out && output.value(&entry.key, entry.value, None).is_break() {
             break;
         }
         next = cursor.next();
@@ -54,11 +53,29 @@ fn dump_bytes(store: &DiskStore, (min, max): &Range, output: &mut Output) -> Res
     store.close().map_err(failed)
 }
 
-fn body(row: RowRef<'_>) -> Body {
-    match row.value() {
-        Some(value) => Body::Value(value.to_vec()),
-        None => Body::Columns(row.columns().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()),
+fn write_row(key: &[u8], row: RowRef<'_>, output: &mut Output) -> ControlFlow<()> {
+    if output.keys_only {
+        return output.key(key);
     }
+    if let Some(value) = row.value() {
+        return output.value(key, value.to_vec(), row.expires_at());
+    }
+    // A break would not come out of a walk by itself.
+    let mut go_on = ControlFlow::Continue(());
+    let mut pieces = output.pieces(key, row.expires_at());
+    if let Some(set) = row.sorted_set() {
+        set.read().members_after(None, |member, score| {
+            go_on = pieces.member(member, score);
+            go_on
+        });
+    } else if let Some(columns) = row.read_columns() {
+        columns.walk(None, |name, value| {
+            go_on = pieces.column(name, value);
+            go_on
+        });
+    }
+    go_on?;
+    pieces.finish()
 }
 
 fn borrow(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {

@@ -25,10 +25,17 @@ impl Sink for BytesSink {
         let Body::Value(value) = &record.body else {
             self.report.refuse(
                 record.line,
-                "the store's values are plain bytes, which have no columns; load one value for each key",
+                "the store's values are plain bytes, which have neither columns nor members; load one value for each key",
             );
             return Ok(());
         };
+        if record.expires.is_some() {
+            self.report.refuse(
+                record.line,
+                "the store's values are plain bytes, which do not expire; leave the time out",
+            );
+            return Ok(());
+        }
         match self.store.set(&record.key, value) {
             Ok(_) => self.report.load(1),
             // What a key or a value is refused for; anything else stops all writes.

@@ -144,7 +144,9 @@ fn write_batch(session: &mut Session, batch: &[Record]) -> Result<Vec<(u64, Engi
 /// Whether nothing more is to be written, whatever it is: the error is not about the record.
 fn stops(error: &EngineError) -> bool {
     match error {
-        EngineError::Rows(error) => matches!(error, Error::WritesStopped { .. } | Error::Closed),
+        EngineError::Rows(error) => {
+            matches!(error, Error::WritesStopped { .. } | Error::NoRoomOnDisk { .. } | Error::Closed)
+        }
         EngineError::Disk(error) => !matches!(
             error,
             DiskError::KeyTooLong { .. }
@@ -158,12 +160,32 @@ fn stops(error: &EngineError) -> bool {
 
 fn write_record(writer: &mut Writer<'_, '_>, record: &Record) -> Result<(), EngineError> {
     match &record.body {
-        Body::Value(value) => writer.put(&record.key, value),
+        Body::Value(value) => match record.expires {
+            Some(expires) => writer.put_until(&record.key, value, expires),
+            None => writer.put(&record.key, value),
+        },
         Body::Columns(columns) => {
             let columns: Vec<(&[u8], &[u8])> =
                 columns.iter().map(|(name, value)| (name.as_slice(), value.as_slice())).collect();
-            writer.put_columns(&record.key, &columns).map(drop)
+            writer.put_columns(&record.key, &columns)?;
+            expire(writer, record)
         }
+        Body::Members(members) => {
+            writer.change_set::<_, EngineError>(&record.key, true, |set| {
+                for (member, score) in members {
+                    set.put(member, *score)?;
+                }
+                Ok(())
+            })?;
+            expire(writer, record)
+        }
+    }
+}
+
+fn expire(writer: &mut Writer<'_, '_>, record: &Record) -> Result<(), EngineError> {
+    match record.expires {
+        Some(expires) => writer.expire(&record.key, Some(expires)).map(drop),
+        None => Ok(()),
     }
 }
 
@@ -171,6 +193,7 @@ fn body_bytes(body: &Body) -> usize {
     match body {
         Body::Value(value) => value.len(),
         Body::Columns(columns) => columns.iter().map(|(name, value)| name.len() + value.len()).sum(),
+        Body::Members(members) => members.iter().map(|(member, _)| member.len() + size_of::<f64>()).sum(),
     }
 }
 
@@ -192,7 +215,12 @@ mod tests {
         let report = Report::new(Progress::start(None, true).printer(), 0);
         let record = |line: u64| {
             let len = if line % 5 == 3 { 100_000 } else { 900 };
-            Record { line, key: vec![b'k', line as u8], body: Body::Value(vec![line as u8; len]) }
+            Record {
+                line,
+                key: vec![b'k', line as u8],
+                body: Body::Value(vec![line as u8; len]),
+                expires: None,
+            }
         };
         let batch: Vec<Record> = (1..=40).map(record).collect();
         write_all(&mut engine.session(), &batch, &report).unwrap();

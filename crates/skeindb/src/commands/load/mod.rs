@@ -26,6 +26,9 @@ Formats:
   csv    key, comma, value; fields may be quoted
   hex    key, tab, value, in hexadecimal
 In tsv, csv and hex, an odd number of fields from three up is a key with columns: key, name, value, name, value ...
+A key that expires has the time at the end, in milliseconds since 1970, and after a value's time an empty field.
+A sorted set is a key, member, score, member, score ... and at the end the word zset, or zset:TIME if it expires.
+What is loaded is added to a hash or a sorted set that is there.
 
 Examples:
   skein load paths.txt                                    keys from a file, into the server at 127.0.0.1:6380

@@ -5,17 +5,27 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use skein_disk::DiskOptions;
-use skein_server::{ServerOptions, StartError};
+use skein_server::{ServerOptions, StartError, UnixSocket};
 use skein_store::{Limits, StoreOptions};
 
+use crate::config::Origins;
 use crate::disk;
 use crate::exit::Failure;
+use crate::remote;
 use crate::target::{self, DEFAULT_ADDRESS, DurabilityArg};
-use crate::units::{parse_duration, parse_size};
+use crate::units::{parse_duration, parse_mode, parse_size};
 
+mod clients;
 mod engine;
+mod limits;
+mod monitoring;
+mod tls;
 
+use clients::ClientArgs;
 use engine::{EngineArg, EngineArgs};
+use limits::LimitArgs;
+use monitoring::MonitoringArgs;
+use tls::TlsArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,6 +33,8 @@ Examples:
   skein serve --data /srv/geese --durability sync         nothing acknowledged is ever lost
   skein serve --listen 0.0.0.0:6380 --password-file pw    for other machines; they need the password
   skein serve --log-dir /disk1/log --log-dir /disk2/log   logs on two devices
+  skein serve --tls-listen 0.0.0.0:6381 --tls-cert c.pem --tls-key k.pem --password-file pw    for other machines, by TLS
+  skein serve --config /etc/skein.toml                    options from a file; `skein config` prints one
   skein serve --engine disk --cache 4g                    more data than memory: 4 GiB of it are cached
 
 Durability:
@@ -30,17 +42,29 @@ Durability:
   buffered  on disk within 200 ms; a crash may lose that much, and what survives is a prefix with no holes
   sync      on disk before the reply
 
-Sizes take k, m, g, t (powers of 1024); times take ms, s, m, h.
-SIGTERM, Ctrl-C and the command SHUTDOWN stop the server cleanly: it answers what it has read and loses nothing. A second
+Sizes take k, m, g, t (powers of 1024); times take us, ms, s, m, h.
+SIGTERM, Ctrl-C and the command SHUTDOWN stop the server cleanly: it answers what it has read and loses nothing. A second \
 signal ends it at once, as a crash would.";
 
 /// Serve a data folder to Redis clients.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// A file with options, which those of the command line override; `skein config` prints one.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Which options the file gave.
+    #[arg(skip)]
+    pub origins: Origins,
     /// Where to listen; port 0 takes a free one.
     #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS)]
     pub listen: String,
+    /// A Unix socket to listen on as well; its file is made, and removed at the end.
+    #[arg(long, value_name = "PATH")]
+    pub unix_socket: Option<PathBuf>,
+    /// Who may connect to the Unix socket: its file's permissions, in octal.
+    #[arg(long, value_name = "MODE", default_value = "700", value_parser = parse_mode)]
+    pub unix_socket_mode: u32,
     /// The data folder; it is made if it is not there.
     #[arg(long, value_name = "DIR", default_value = "./skein-data")]
     pub data: PathBuf,
@@ -53,6 +77,12 @@ pub struct Args {
     /// A file with the password that clients must give.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
+    /// A file with the users, in the format of Redis's ACL files. It has to be there, and may be empty; ACL SAVE writes it.
+    #[arg(long, value_name = "FILE")]
+    pub acl_file: Option<PathBuf>,
+    /// Let clients use DEBUG SLEEP, which makes a worker wait. For tests.
+    #[arg(long)]
+    pub enable_debug_command: bool,
     /// A folder for new logs, in place of the data folder; may be given several times. The data folder remembers
     /// its log folders, so the option is needed only to change them.
     #[arg(long, value_name = "DIR")]
@@ -67,6 +97,12 @@ pub struct Args {
     storage: StorageArgs,
     #[command(flatten)]
     limits: LimitArgs,
+    #[command(flatten)]
+    clients: ClientArgs,
+    #[command(flatten)]
+    tls: TlsArgs,
+    #[command(flatten)]
+    monitoring: MonitoringArgs,
 }
 
 /// How an engine is opened.
@@ -94,60 +130,22 @@ struct StorageArgs {
     checkpoint_threads: Option<u16>,
 }
 
-/// Bounds on what clients can make grow.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Limits")]
-struct LimitArgs {
-    /// The longest key that is written [default: 65535 bytes, which is also the most].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    max_key: Option<u64>,
-    /// The longest value; all columns of a row together [default: 512m less one byte, which is also the most].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    max_value: Option<u64>,
-    /// Memory past which writes that add are refused [default: none].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    max_memory: Option<u64>,
-    /// Snapshots at a time, with --index skip-list; at most 255 [default: 64].
-    #[arg(long, value_name = "N")]
-    max_snapshots: Option<usize>,
-    /// Connections at a time.
-    #[arg(long, value_name = "N", default_value = "10000")]
-    max_clients: usize,
-    /// The longest request.
-    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
-    max_request: u64,
-    /// The longest argument of a request, so the longest value that can be sent [default: 512m, or --max-request if that is
-    /// less].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    max_argument: Option<u64>,
-    /// The most arguments of a request.
-    #[arg(long, value_name = "N", default_value = "1048576")]
-    max_arguments: usize,
-    /// Requests of one connection that are read ahead and run as one batch; more of them wait.
-    #[arg(long, value_name = "N", default_value = "1024")]
-    max_pipeline: usize,
-    /// Replies that may wait for a slow client before nothing more of it is read.
-    #[arg(long, value_name = "SIZE", default_value = "1m", value_parser = parse_size)]
-    max_output: u64,
-    /// The longest reply of many keys.
-    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
-    max_reply: u64,
-    /// Positions of SCAN that are kept for all clients together; the oldest goes first.
-    #[arg(long, value_name = "N", default_value = "16384")]
-    max_scan_cursors: usize,
-    /// How long a stop waits for clients to take their replies.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
-    stop_timeout: Duration,
-}
-
 impl Args {
     /// How the store is to be opened and the server to run. What cannot work is refused here, before anything is made.
     pub fn options(&self) -> Result<(EngineOptions, ServerOptions), Failure> {
+        self.checked_options().map_err(|failure| self.origins.explain(failure))
+    }
+
+    fn checked_options(&self) -> Result<(EngineOptions, ServerOptions), Failure> {
         let (engine, server) = (self.engine_options()?, self.server_options()?);
         server.check().map_err(|error| start_failure(&error))?;
         match &engine {
             EngineOptions::Memory(options) => options.check().map_err(|error| target::store_failure(&error)),
-            EngineOptions::Disk(options, _) => options.check().map_err(|error| disk::failure(&error)),
+            EngineOptions::Disk(options, limits) => {
+                let limits = StoreOptions { limits: limits.clone(), ..StoreOptions::default() };
+                limits.check().map_err(|error| target::store_failure(&error))?;
+                options.check().map_err(|error| disk::failure(&error))
+            }
         }?;
         Ok((engine, server))
     }
@@ -156,7 +154,7 @@ impl Args {
         self.engine.refuse_others(&self.memory_only())?;
         Ok(match self.engine.engine {
             EngineArg::Memory => EngineOptions::Memory(Box::new(self.store_options())),
-            EngineArg::Disk => EngineOptions::Disk(self.disk_options()?, self.store_limits()),
+            EngineArg::Disk => EngineOptions::Disk(self.disk_options()?, self.limits.store()),
         })
     }
 
@@ -184,16 +182,6 @@ impl Args {
         })
     }
 
-    fn store_limits(&self) -> Limits {
-        let (limits, defaults) = (&self.limits, Limits::default());
-        Limits {
-            key_bytes: limits.max_key.map_or(defaults.key_bytes, saturate),
-            value_bytes: limits.max_value.map_or(defaults.value_bytes, saturate),
-            memory_bytes: limits.max_memory.map(saturate),
-            snapshots: limits.max_snapshots.unwrap_or(defaults.snapshots),
-        }
-    }
-
     fn store_options(&self) -> StoreOptions {
         let defaults = StoreOptions::default();
         let storage = &self.storage;
@@ -208,28 +196,26 @@ impl Args {
             checkpoint_log_bytes: log_size.or(defaults.checkpoint_log_bytes).filter(|&size| size > 0),
             checkpoint_interval: interval.or(defaults.checkpoint_interval).filter(|time| !time.is_zero()),
             checkpoint_threads: storage.checkpoint_threads.map_or(defaults.checkpoint_threads, usize::from),
-            limits: self.store_limits(),
+            limits: self.limits.store(),
             ..defaults
         }
     }
 
     fn server_options(&self) -> Result<ServerOptions, Failure> {
-        let limits = &self.limits;
-        let longest = ServerOptions::default().arg_bytes_max.min(saturate(limits.max_request));
-        Ok(ServerOptions {
+        let options = ServerOptions {
             listen: resolve(&self.listen)?,
-            password: self.password_file.as_deref().map(target::read_password).transpose()?,
+            unix_socket: self
+                .unix_socket
+                .clone()
+                .map(|path| UnixSocket { path, mode: self.unix_socket_mode }),
+            tls: self.tls.port()?,
+            password: self.password_file.as_deref().map(remote::read_password).transpose()?,
+            acl_file: self.acl_file.clone(),
             workers: self.server_workers(),
-            clients_max: limits.max_clients,
-            request_bytes_max: saturate(limits.max_request),
-            arg_bytes_max: limits.max_argument.map_or(longest, saturate),
-            args_max: limits.max_arguments,
-            pipeline_max: limits.max_pipeline,
-            output_bytes_max: saturate(limits.max_output),
-            reply_bytes_max: saturate(limits.max_reply),
-            scan_cursors_max: limits.max_scan_cursors,
-            stop_timeout: limits.stop_timeout,
-        })
+            debug_command: self.enable_debug_command,
+            ..ServerOptions::default()
+        };
+        self.monitoring.apply(self.clients.apply(self.limits.apply(options)))
     }
 
     fn server_workers(&self) -> usize {
@@ -246,11 +232,6 @@ fn resolve(listen: &str) -> Result<SocketAddr, Failure> {
         .ok_or_else(|| Failure::new(format!("cannot listen on {listen}: the name has no address")))
 }
 
-/// A size that this machine cannot address is as good as none.
-fn saturate(size: u64) -> usize {
-    usize::try_from(size).unwrap_or(usize::MAX)
-}
-
 /// Why the server does not start, with the options of this command.
 pub fn start_failure(error: &StartError) -> Failure {
     match error {
@@ -258,7 +239,9 @@ pub fn start_failure(error: &StartError) -> Failure {
             Failure::usage(format!("{error}: --password-file FILE, or --listen"))
         }
         StartError::BadOption { name, why } => Failure::usage(format!("{} {why}", target::flag(name))),
-        StartError::Listen { .. } => Failure::new(format!("{error} (--listen HOST:PORT)")),
+        StartError::UnixSocket { .. } => Failure::new(format!("{error} (--unix-socket PATH)")),
+        StartError::Listen { .. } => Failure::new(format!("{error} (--listen or --tls-listen HOST:PORT)")),
+        StartError::TlsFile { .. } => Failure::new(format!("{error} (--tls-cert, --tls-key, --tls-ca FILE)")),
         _ => Failure::new(error.to_string()),
     }
 }

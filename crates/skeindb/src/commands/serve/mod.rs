@@ -1,11 +1,12 @@
 //! `skein serve`: a data folder for Redis clients.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use skein_server::{DiskEngine, Engine, Server, ServerHandle, StopReport};
+use skein_server::{DiskEngine, Engine, LogControl, Server, ServerHandle, ServerOptions, StopReport};
 use skein_store::RecoveryReport;
 
 use crate::console;
@@ -14,26 +15,43 @@ use crate::progress::{counted, grouped};
 use crate::{disk, target, threads};
 
 mod args;
+mod folder;
+mod notify;
 
 pub use args::Args;
 use args::EngineOptions;
+use notify::Supervisor;
 
 /// Runs `skein serve`.
-pub fn run(args: &Args) -> Result<Exit, Failure> {
+pub fn run(args: &Args, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
     let (engine_options, options) = args.options()?;
+    let options = ServerOptions { log: Some(log), options_file: args.origins.options_file(), ..options };
     let workers = options.workers;
+    for folder in [&args.data].into_iter().chain(&args.log_dir) {
+        folder::check(folder)?;
+    }
+    let is_new = !args.data.exists();
     // A signal that comes while the store is being opened ends the process; from then on it stops the server.
     let engine = open(args, engine_options)?;
+    if is_new {
+        folder::close_to_others(&args.data)?;
+    }
     let signals = Signals::new([SIGTERM, SIGINT]);
     let signals = signals.map_err(|error| Failure::during("cannot listen for signals", &error))?;
     let server = Server::start(engine.clone(), options).map_err(|error| args::start_failure(&error))?;
-    let watched = stop_on_signals(signals, server.handle());
+    let supervisor = Supervisor::of_this_process();
+    let watched = stop_on_signals(signals, server.handle(), supervisor.clone());
     match &watched {
-        Ok(()) => greet(args, &engine, workers, server.local_addr()),
+        Ok(()) => {
+            greet(args, &engine, workers, &server);
+            supervisor.ready(server.local_addr());
+        }
         // A server that no signal stops properly is not to begin.
         Err(_) => server.handle().shutdown(),
     }
     let report = server.wait();
+    // It may have been a command that stopped it, and the last checkpoint is still to come.
+    supervisor.stopping();
     let closed = close(&engine);
     farewell(&report, closed.as_deref().ok());
     watched?;
@@ -78,7 +96,11 @@ fn close(engine: &Engine) -> Result<String, Failure> {
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
 /// The first signal stops the server, and a later one ends the process as it is.
-fn stop_on_signals(mut signals: Signals, server: ServerHandle) -> Result<(), Failure> {
+fn stop_on_signals(
+    mut signals: Signals,
+    server: ServerHandle,
+    supervisor: Supervisor,
+) -> Result<(), Failure> {
     threads::start("skein-signals", move || {
         let mut first = None;
         for signal in signals.forever() {
@@ -87,6 +109,7 @@ fn stop_on_signals(mut signals: Signals, server: ServerHandle) -> Result<(), Fai
                     first = Some(Instant::now());
                     let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
                     say(&format!("{name}: stopping; once more ends it at once\n"));
+                    supervisor.stopping();
                     server.shutdown();
                 }
                 Some(first) if first.elapsed() < SAME_SIGNAL => {}
@@ -98,7 +121,10 @@ fn stop_on_signals(mut signals: Signals, server: ServerHandle) -> Result<(), Fai
 }
 
 /// Says where it listens, where the data lies, and how to connect.
-fn greet(args: &Args, engine: &Engine, workers: usize, address: SocketAddr) {
+fn greet(args: &Args, engine: &Engine, workers: usize, server: &Server) {
+    let address = server.local_addr();
+    let tls = server.tls_addr().map(|address| format!(", and on {address} for TLS"));
+    let metrics = server.metrics_addr().map(|address| format!("metrics at http://{address}/metrics\n"));
     let data = std::path::absolute(&args.data).unwrap_or_else(|_| args.data.clone());
     let (what, found) = match engine {
         Engine::Memory(store) => (format!("index {}", store.options().index), recovered(store.recovery())),
@@ -107,12 +133,15 @@ fn greet(args: &Args, engine: &Engine, workers: usize, address: SocketAddr) {
     say(&format!(
         "SkeinDB {}: {what}, {}, durability {}\n\
          data in {}: {found}\n\
-         listening on {address}\n\
-         connect with: redis-cli{}{}\n",
+         listening on {address}{}{}\n\
+         {}connect with: redis-cli{}{}\n",
         env!("CARGO_PKG_VERSION"),
         counted(workers as u64, "worker"),
         args.durability,
         data.display(),
+        args.unix_socket.as_ref().map(|path| format!(" and on {}", path.display())).unwrap_or_default(),
+        tls.unwrap_or_default(),
+        metrics.unwrap_or_default(),
         connect_options(address),
         if args.password_file.is_some() { " --askpass" } else { "" },
     ));

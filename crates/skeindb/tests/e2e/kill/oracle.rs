@@ -5,7 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use skeindb::client::{Client, Reply};
 
-use super::writers::{Load, Progress, STEP_COMMANDS, group_keys};
+use super::collections;
+use super::transactions;
+use super::writers::{DEPTHS, FAR, Load, Progress, STEP_COMMANDS, group_keys};
 use crate::common::{Server, scan_values};
 
 /// What the durability level promises.
@@ -24,6 +26,8 @@ pub struct Settled {
     hash: u64,
     /// Steps of pipelined writers that survived.
     pub steps: u64,
+    /// Steps of those that write collections.
+    pub collection_steps: u64,
 }
 
 impl Settled {
@@ -34,7 +38,8 @@ impl Settled {
     }
 }
 
-type Rows = BTreeMap<String, String>;
+/// Keys and what they hold.
+pub type Rows = BTreeMap<String, String>;
 
 /// All rows under a name; a row of columns reads as `x=1 y=1`.
 fn read(client: &mut Client, name: &str) -> Rows {
@@ -46,12 +51,29 @@ fn read(client: &mut Client, name: &str) -> Rows {
     for (key, columns) in scan_columns(client, name) {
         rows.insert(key, columns);
     }
+    rows.extend(times(client, name));
+    rows.extend(collections::read(client, name));
     rows
+}
+
+/// When the keys expire to which the pipelined writers gave a time, as the number of the step that did.
+fn times(client: &mut Client, name: &str) -> Vec<(String, String)> {
+    let keys =
+        (0..DEPTHS.len()).flat_map(|writer| ["timed", "row"].map(|key| format!("{name}/w{writer}/{key}")));
+    keys.filter_map(|key| match client.call(&[b"PEXPIRETIME", key.as_bytes()]).expect("the server answers") {
+        Reply::Integer(-2 | -1) => None,
+        Reply::Integer(at) => {
+            let step = u64::try_from(at).ok().and_then(|at| at.checked_sub(FAR));
+            Some((format!("{key} until"), step.expect("it is a time that we gave").to_string()))
+        }
+        other => panic!("PEXPIRETIME answers {other}"),
+    })
+    .collect()
 }
 
 /// The rows of columns that the pipelined writers left.
 fn scan_columns(client: &mut Client, name: &str) -> Vec<(String, String)> {
-    (0..super::writers::DEPTHS.len())
+    (0..DEPTHS.len())
         .filter_map(|writer| {
             let key = format!("{name}/w{writer}/row");
             let reply = client.call(&[b"HMGET", key.as_bytes(), b"x", b"y"]).expect("the server answers");
@@ -78,9 +100,17 @@ pub fn check(server: &Server, load: &Load, promise: Promise) -> Settled {
     }
     let links = contiguous(&rows, &format!("{}/chain/", load.name));
     check_bounds("links of the chain", links, load.chain, promise);
+    assert_eq!(
+        under(&rows, &format!("{}/brief/", load.name)).next(),
+        None,
+        "a key is there that has expired"
+    );
     check_counter(&rows, load, promise);
     check_group(&rows, &load.name);
-    Settled { name: load.name.clone(), hash: hash(&rows), steps }
+    transactions::check(&rows, &load.name, &load.moves, promise);
+    let collection_steps =
+        collections::check(&mut server.client(), &rows, &load.name, &load.collections, promise);
+    Settled { name: load.name.clone(), hash: hash(&rows), steps, collection_steps }
 }
 
 /// A writer's commands, in the order in which it sent them, survive as a prefix. Returns its whole steps.
@@ -98,7 +128,9 @@ fn check_steps(rows: &Rows, name: &str, progress: Progress, promise: Promise) ->
     assert!(gone.len() <= 2 && set - removed <= 1, "{name}: removed keys are back: {gone:?}");
     let reached =
         [contiguous(rows, &format!("{name}/key/")), number("last"), group_a, x.parse().expect("a number")];
-    let reached = [&reached[..], &[number("count"), set, removed]].concat();
+    assert_eq!(number("timed"), number("timed until"), "{name}: a value with another's time");
+    let times = [number("timed"), number("row until")];
+    let reached = [&reached[..], &[number("count"), set, removed], &times].concat();
     assert!(reached.is_sorted_by(|a, b| a >= b), "{name}: a hole in the order of the commands: {reached:?}");
     let (most, least) = (reached[0], reached[reached.len() - 1]);
     assert!(most - least <= 1, "{name}: a hole in the order of the steps: {reached:?}");
@@ -141,7 +173,7 @@ fn check_group(rows: &Rows, name: &str) {
 }
 
 /// Between what was acknowledged (if that is promised) and what was sent.
-fn check_bounds(what: &str, left: u64, progress: Progress, promise: Promise) {
+pub fn check_bounds(what: &str, left: u64, progress: Progress, promise: Promise) {
     let Progress { sent, acknowledged } = progress;
     assert!(left <= sent, "{what}: {left} are there, {sent} were sent");
     if promise == Promise::Acknowledged {
@@ -158,11 +190,11 @@ fn contiguous(rows: &Rows, prefix: &str) -> u64 {
     numbers.len() as u64
 }
 
-fn numbers_under(rows: &Rows, prefix: &str) -> Vec<u64> {
+pub fn numbers_under(rows: &Rows, prefix: &str) -> Vec<u64> {
     under(rows, prefix).map(|(key, _)| key[prefix.len()..].parse().expect("keys end in numbers")).collect()
 }
 
-fn under<'a>(rows: &'a Rows, prefix: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
+pub fn under<'a>(rows: &'a Rows, prefix: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
     let prefix = prefix.to_owned();
     rows.range(prefix.clone()..).take_while(move |(key, _)| key.starts_with(&prefix))
 }

@@ -6,10 +6,14 @@ use std::time::Duration;
 
 use skeindb::client::{Client, Reply};
 
+use super::collections;
+use super::transactions::{self, MOVERS};
 use crate::common::{Random, Server};
 
 /// Commands of one step of a pipelined writer.
-pub const STEP_COMMANDS: u64 = 7;
+pub const STEP_COMMANDS: u64 = 9;
+/// The times of expiry that steps give are this (in the year 5138) and the step's number, in milliseconds.
+pub const FAR: u64 = 99_999_999_999_000;
 /// Pipelined writers and the steps that each sends at once.
 pub const DEPTHS: [u64; 3] = [1, 8, 64];
 /// Connections that the chain goes round.
@@ -19,7 +23,9 @@ pub const COUNTERS: usize = 2;
 /// Threads that write the same group of keys.
 const GROUP_WRITERS: usize = 2;
 /// A writer stops at so many steps, so that checking a round stays quick.
-const MAX_STEPS: u64 = 4000;
+pub const MAX_STEPS: u64 = 4000;
+/// A writer of collections at so many: each leaves a member and a field, of which each is looked at.
+const COLLECTION_STEPS: u64 = 1500;
 
 /// Sent and acknowledged, in commands or in links, as each writer says.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,6 +45,10 @@ pub struct Load {
     pub chain: Progress,
     /// The threads that count, in increments.
     pub counts: Vec<Progress>,
+    /// The threads that run transactions, in those.
+    pub moves: Vec<Progress>,
+    /// The pipelined writers of sorted sets and large hashes, in commands.
+    pub collections: Vec<Progress>,
 }
 
 /// A round that is going on.
@@ -48,6 +58,8 @@ pub struct Running {
     steps: Vec<JoinHandle<Progress>>,
     chain: JoinHandle<Progress>,
     counts: Vec<JoinHandle<Progress>>,
+    moves: Vec<JoinHandle<Progress>>,
+    collections: Vec<JoinHandle<Progress>>,
     others: Vec<JoinHandle<()>>,
 }
 
@@ -56,7 +68,14 @@ impl Running {
     pub fn join(self) -> Load {
         let all = |threads: Vec<JoinHandle<Progress>>| threads.into_iter().map(join).collect();
         self.others.into_iter().for_each(join);
-        Load { name: self.name, steps: all(self.steps), chain: join(self.chain), counts: all(self.counts) }
+        Load {
+            name: self.name,
+            steps: all(self.steps),
+            chain: join(self.chain),
+            counts: all(self.counts),
+            moves: all(self.moves),
+            collections: all(self.collections),
+        }
     }
 }
 
@@ -73,12 +92,19 @@ pub fn group_keys(name: &str) -> Vec<String> {
 pub fn start(server: &Server, round: usize, seed: u64) -> Running {
     let name = format!("r{round:05}");
     let mut random = Random::new(seed);
-    let steps = DEPTHS
-        .iter()
-        .enumerate()
+    let pipelined = |writer: String, depth: u64, most: u64, commands: StepCommands| {
+        let client = server.client();
+        thread::spawn(move || write_steps(client, depth, most, |step| commands(&writer, step)))
+    };
+    let steps = DEPTHS.iter().enumerate();
+    let steps = steps
+        .map(|(writer, &depth)| pipelined(format!("{name}/w{writer}"), depth, MAX_STEPS, step_commands))
+        .collect();
+    let sets = collections::depths().iter().enumerate();
+    let collections = sets
         .map(|(writer, &depth)| {
-            let (client, name) = (server.client(), format!("{name}/w{writer}"));
-            thread::spawn(move || write_steps(client, &name, depth))
+            let name = format!("{name}/c{writer}");
+            pipelined(name, depth, COLLECTION_STEPS, collections::step_commands)
         })
         .collect();
     let clients = (0..CHAIN_CONNECTIONS).map(|_| server.client()).collect();
@@ -90,23 +116,33 @@ pub fn start(server: &Server, round: usize, seed: u64) -> Running {
             thread::spawn(move || count(client, &name, thread))
         })
         .collect();
+    let moves = (0..MOVERS)
+        .map(|thread| {
+            let (client, name) = (server.client(), name.clone());
+            thread::spawn(move || transactions::run(client, &name, thread))
+        })
+        .collect();
     let mut others = Vec::new();
+    let (client, mover_name) = (server.client(), name.clone());
+    others.push(thread::spawn(move || transactions::read(client, &mover_name)));
     for thread in 0..GROUP_WRITERS {
         let (client, name) = (server.client(), name.clone());
         others.push(thread::spawn(move || write_groups(client, &name, thread)));
     }
+    let (client, brief_name) = (server.client(), name.clone());
+    others.push(thread::spawn(move || write_brief(client, &brief_name)));
     let (client, reader_name) = (server.client(), name.clone());
     others.push(thread::spawn(move || read_groups(client, &reader_name)));
     let client = server.client();
     others.push(thread::spawn(move || checkpoint(client, &mut random)));
-    Running { name, steps, chain, counts, others }
+    Running { name, steps, chain, counts, moves, collections, others }
 }
 
 /// The commands of step `step`, in order. `oracle` knows what each leaves behind.
-fn step_commands(name: &str, step: u64) -> [Vec<String>; STEP_COMMANDS as usize] {
+fn step_commands(name: &str, step: u64) -> Vec<Vec<String>> {
     let n = step.to_string();
     let command = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-    [
+    vec![
         command(&["SET", &format!("{name}/key/{step:010}"), &n]),
         command(&["SET", &format!("{name}/last"), &n]),
         command(&["MSET", &format!("{name}/a"), &n, &format!("{name}/b"), &n, &format!("{name}/c"), &n]),
@@ -114,20 +150,31 @@ fn step_commands(name: &str, step: u64) -> [Vec<String>; STEP_COMMANDS as usize]
         command(&["INCR", &format!("{name}/count")]),
         command(&["SET", &format!("{name}/gone/{step:010}"), &n]),
         command(&["DEL", &format!("{name}/gone/{:010}", step - 1)]),
+        command(&["SET", &format!("{name}/timed"), &n, "PXAT", &(FAR + step).to_string()]),
+        command(&["PEXPIREAT", &format!("{name}/row"), &(FAR + step).to_string()]),
     ]
 }
 
-fn write_steps(client: Client, name: &str, depth: u64) -> Progress {
+/// The commands of a step of a writer that is called so.
+type StepCommands = fn(&str, u64) -> Vec<Vec<String>>;
+
+/// Sends steps, so many at once and `most` in all, each when those before it were answered.
+fn write_steps(
+    client: Client,
+    depth: u64,
+    most: u64,
+    commands: impl Fn(u64) -> Vec<Vec<String>>,
+) -> Progress {
     let (mut sender, mut receiver) = client.split();
     let mut progress = Progress::default();
-    for first in (1..MAX_STEPS).step_by(depth as usize) {
-        for step in first..first + depth {
-            for command in step_commands(name, step) {
-                sender.push(&command);
-            }
+    for first in (1..most).step_by(depth as usize) {
+        let mut sent = 0;
+        for command in (first..first + depth).flat_map(&commands) {
+            sender.push(&command);
+            sent += 1;
         }
         // Counted as sent before sending: some of it may arrive although sending failed.
-        progress.sent += depth * STEP_COMMANDS;
+        progress.sent += sent;
         if sender.flush().is_err() {
             break;
         }
@@ -192,6 +239,18 @@ fn write_groups(mut client: Client, name: &str, thread: usize) {
     }
 }
 
+/// Keys that expire before a restart can be over.
+fn write_brief(mut client: Client, name: &str) {
+    for n in 1..=MAX_STEPS {
+        let key = format!("{name}/brief/{}", n % 100);
+        let command: [&[u8]; 5] = [b"SET", key.as_bytes(), b"1", b"PX", if n % 2 == 0 { b"1" } else { b"3" }];
+        match client.call(&command) {
+            Ok(reply) => assert_done(&reply),
+            Err(_) => return,
+        }
+    }
+}
+
 /// Nobody ever sees half of a group.
 fn read_groups(mut client: Client, name: &str) {
     let keys = group_keys(name);
@@ -213,6 +272,6 @@ fn checkpoint(mut client: Client, random: &mut Random) {
     }
 }
 
-fn assert_done(reply: &Reply) {
+pub fn assert_done(reply: &Reply) {
     assert!(!matches!(reply, Reply::Error(_)), "the server answers {reply}");
 }

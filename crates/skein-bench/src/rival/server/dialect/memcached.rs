@@ -17,7 +17,12 @@ impl Dialect for Memcached {
             Request::GetRow(key, columns) => get(key, columns.as_flattened(), out, expected),
             Request::Add(key, value) | Request::Set(key, value) => set(key, value, out, expected),
             Request::AddRow(key, columns) => set(key, columns.as_flattened(), out, expected),
-            Request::Ping | Request::SetColumn(..) | Request::Range(_) | Request::Keys(_) => {
+            Request::Ping
+            | Request::SetColumn(..)
+            | Request::Range(_)
+            | Request::Keys(_)
+            | Request::GetMany(_)
+            | Request::SetMany(_) => {
                 unreachable!("memcached cannot do this, says its entry")
             }
         }

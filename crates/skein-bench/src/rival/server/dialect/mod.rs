@@ -6,7 +6,7 @@ mod sorted;
 
 pub use memcached::MEMCACHED;
 pub use resp::{HASHES as RESP_HASHES, VALUES as RESP_VALUES};
-pub use sorted::SORTED as RESP_SORTED;
+pub use sorted::{SCORED as RESP_SCORED, SORTED as RESP_SORTED, score};
 
 /// Columns of a row.
 pub const COLUMNS: usize = 10;
@@ -37,12 +37,21 @@ pub enum Request<'a> {
     Range(Range<'a>),
     /// Neighbouring keys.
     Keys(KeyRange<'a>),
+    /// The values of several keys.
+    GetMany(&'a [Pair<'a>]),
+    /// Several keys that are there get values.
+    SetMany(&'a [Pair<'a>]),
 }
+
+/// A key and its value.
+pub type Pair<'a> = (&'a [u8], Vec<u8>);
 
 /// Neighbouring keys.
 pub struct KeyRange<'a> {
     /// The first key, which is there.
     pub from: &'a [u8],
+    /// Its value.
+    pub value: &'a [u8],
     /// How many.
     pub count: usize,
     /// How many there are.

@@ -89,6 +89,21 @@ impl Dialect for Resp {
                 expected.extend_from_slice(b":0\r\n");
             }
             (Request::Range(range), _) => ask_range(range, out, expected),
+            (Request::GetMany(pairs), _) => {
+                let mut words: Vec<&[u8]> = vec![b"MGET"];
+                words.extend(pairs.iter().map(|(key, _)| *key));
+                command(out, &words);
+                push(expected, format_args!("*{}\r\n", pairs.len()));
+                for (_, value) in pairs {
+                    bulk(expected, value);
+                }
+            }
+            (Request::SetMany(pairs), _) => {
+                let mut words: Vec<&[u8]> = vec![b"MSET"];
+                words.extend(pairs.iter().flat_map(|(key, value)| [*key, &value[..]]));
+                command(out, &words);
+                expected.extend_from_slice(b"+OK\r\n");
+            }
             (Request::Keys(mut range), _) => {
                 let (from, count) = bounds(&range);
                 command(out, &[b"SK.RANGE", &from, b"+", b"LIMIT", count.as_bytes(), b"NOVALUES"]);

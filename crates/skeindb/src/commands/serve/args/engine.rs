@@ -1,6 +1,6 @@
 //! Which engine, and what is said of it alone.
 
-use skein_disk::{DiskOptions, PAGE, Policy, Reading, Shape, Values};
+use skein_disk::{CACHE_LEAST, DiskOptions, PAGE, Policy, Reading, Shape, Values};
 use skein_store::IndexKind;
 
 use crate::exit::Failure;
@@ -100,6 +100,10 @@ impl EngineArgs {
     pub fn disk_options(&self) -> Result<DiskOptions, Failure> {
         let defaults = DiskOptions::default();
         let by_size = self.cache.map(|size| usize::try_from(size / PAGE as u64).unwrap_or(usize::MAX));
+        let least = CACHE_LEAST * PAGE;
+        if let Some(size) = self.cache.filter(|size| *size < least as u64) {
+            return Err(Failure::usage(format!("--cache {size}: a cache has {least} bytes at least")));
+        }
         Ok(DiskOptions {
             shape: self.shape()?,
             values: Values::Rows,

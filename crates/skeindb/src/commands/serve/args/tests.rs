@@ -3,6 +3,7 @@
 
 use clap::Parser;
 use skein_disk::{Policy, Reading, Shape, Values};
+use skein_server::{OutputLimit, TlsClients, UnixSocket};
 use skein_store::{Durability, IndexKind};
 
 use super::*;
@@ -74,6 +75,9 @@ fn options_that_make_no_sense_together_are_refused() {
         ("--engine disk --checkpoint-interval 1h", "--checkpoint-interval is of --engine memory"),
         ("--engine disk --trie-size 16", "--trie-size is of --trie classical and --trie hash"),
         ("--engine disk --trie hash --trie-size 17", "--trie-size 17: a node has 4, 8"),
+        // They were checked for the engine in memory alone.
+        ("--engine disk --max-key 0", "--max-key: 0; it can be 1 to 65535"),
+        ("--engine disk --max-value 1g", "--max-value: 1073741824; it can be up to 536870911"),
         ("--engine disk --cache-pages 3", "--cache-pages 3: a cache has 16 pages at least"),
         ("--engine disk --log-segment-size 1", "--log-segment-size"),
     ] {
@@ -86,11 +90,17 @@ fn options_that_make_no_sense_together_are_refused() {
 fn every_server_option_reaches_its_field() {
     let (_, server) = options(
         "--listen [::1]:77 --workers 3 --max-clients 10 --max-request 1m --max-argument 100k --max-arguments 20 \
-         --max-pipeline 30 --max-output 2k --max-reply 3k --max-scan-cursors 40 --stop-timeout 50ms",
+         --max-pipeline 30 --max-output 2k --max-reply 3k --max-scan-cursors 40 --enable-debug-command --acl-file users.acl --max-acl-log 5 --stop-timeout 50ms \
+         --idle-timeout 6s --unix-socket a --unix-socket-mode 770 --tcp-keepalive 7m --tls-handshake-timeout 14s --output-hard-limit 8k --output-soft-limit 9k --output-soft-time 11s \
+         --metrics [::1]:78 --slowlog-slower-than 5ms --slowlog-max-len 12 --latency-threshold 13ms --no-latency-tracking",
     );
     let expected = ServerOptions {
         listen: "[::1]:77".parse().expect("an address"),
+        unix_socket: Some(UnixSocket { path: "a".into(), mode: 0o770 }),
+        tls: None,
         password: None,
+        acl_file: Some("users.acl".into()),
+        acl_log_max: 5,
         workers: 3,
         clients_max: 10,
         request_bytes_max: 1 << 20,
@@ -100,9 +110,61 @@ fn every_server_option_reaches_its_field() {
         output_bytes_max: 2 << 10,
         reply_bytes_max: 3 << 10,
         scan_cursors_max: 40,
+        debug_command: true,
         stop_timeout: Duration::from_millis(50),
+        idle_timeout: Duration::from_secs(6),
+        tls_handshake_timeout: Duration::from_secs(14),
+        keepalive: Duration::from_mins(7),
+        output_limit: OutputLimit {
+            hard_bytes: 8 << 10,
+            soft_bytes: 9 << 10,
+            soft_time: Duration::from_secs(11),
+        },
+        metrics: Some("[::1]:78".parse().expect("an address")),
+        slowlog_slower_than: Duration::from_millis(5),
+        slowlog_len: 12,
+        latency_threshold: Duration::from_millis(13),
+        latency_tracking: false,
+        log: None,
+        options_file: None,
     };
     assert_eq!(format!("{server:?}"), format!("{expected:?}"));
+}
+
+#[test]
+fn a_request_can_be_never_slow() {
+    assert_eq!(options("--slowlog-slower-than never").1.slowlog_slower_than, Duration::MAX);
+    let line = Line::try_parse_from(["serve", "--slowlog-slower-than", "ever"]);
+    let why = line.map(|_| ()).expect_err("no time").to_string();
+    assert!(why.contains("as in 10m, or never"), "{why}");
+}
+
+#[test]
+fn tls_needs_a_certificate_and_a_key() {
+    let tls = |line: &str| {
+        let line = Line::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
+        line.map(|line| line.args.tls.port().ok().flatten().expect("a port"))
+    };
+    let given = "--tls-listen [::1]:78 --tls-cert c --tls-key k";
+    let expected = skein_server::Tls {
+        listen: "[::1]:78".parse().expect("an address"),
+        cert: "c".into(),
+        key: "k".into(),
+        ca: None,
+        clients: TlsClients::No,
+    };
+    assert_eq!(tls(given).expect("all that is needed"), expected);
+    for (more, clients) in [
+        ("--tls-ca a", TlsClients::Required),
+        ("--tls-ca a --tls-auth-clients optional", TlsClients::Optional),
+        ("--tls-ca a --tls-auth-clients no", TlsClients::No),
+    ] {
+        let expected = skein_server::Tls { ca: Some("a".into()), clients, ..expected.clone() };
+        assert_eq!(tls(&format!("{given} {more}")).expect("all that is needed"), expected, "{more}");
+    }
+    for line in ["--tls-listen [::1]:78 --tls-cert c", "--tls-cert c --tls-key k", "--tls-ca a"] {
+        assert!(tls(line).is_err(), "{line}");
+    }
 }
 
 #[test]
@@ -111,7 +173,7 @@ fn every_store_option_reaches_its_field() {
         "--workers 3 --durability sync --index masstree --log-dir a --log-dir b --give-up-log-dir c \
          --log-segment-size 1m \
          --checkpoint-log-size 2m --checkpoint-interval 3s --checkpoint-threads 4 --max-key 50 --max-value 60 \
-         --max-memory 70m --max-snapshots 80",
+         --max-memory 70m --max-memory-policy allkeys-lru --max-snapshots 80",
     );
     let defaults = StoreOptions::default();
     let expected = StoreOptions {
@@ -126,7 +188,15 @@ fn every_store_option_reaches_its_field() {
         checkpoint_threads: 4,
         recovery_threads: defaults.recovery_threads,
         storage: store.storage.clone(),
-        limits: Limits { key_bytes: 50, value_bytes: 60, memory_bytes: Some(70 << 20), snapshots: 80 },
+        limits: Limits {
+            key_bytes: 50,
+            value_bytes: 60,
+            memory_bytes: Some(70 << 20),
+            eviction: skein_store::Eviction::Lru,
+            snapshots: 80,
+        },
+        clock: store.clock.clone(),
+        expiry_interval: defaults.expiry_interval,
     };
     assert_eq!(format!("{store:?}"), format!("{expected:?}"));
 }

@@ -1,0 +1,95 @@
+//! Bytes on disk of a key, by kind of keys: our three tries, LMDB and redb.
+
+use linkme::distributed_slice;
+
+use super::super::store::{contenders, contenders_count};
+use super::rivals::Turn;
+use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
+use crate::keyset;
+use crate::result::At;
+use crate::rival::store::{DISK_LINKED, INTEGER_BYTES, Part, Rows, TRIES};
+use crate::{Error, Result};
+
+/// The key sets, if the user names none: random bytes, numbers that lie in crowds, and words of three kinds.
+const SETS: [&str; 5] = ["rand-8", "osm", "az1", "reddit", "ycsb"];
+
+fn count(plan: &Plan) -> usize {
+    plan.keys_or([100_000, 1_000_000, 1_000_000, 10_000_000])
+}
+
+#[distributed_slice(EXPERIMENTS)]
+static SPACE_OF_SETS: Experiment = Experiment {
+    name: "bitbase-sets",
+    rank: 267,
+    title: "bytes on disk of a key with 4 bytes of value, by kind of keys: linked, classical and hash trie, LMDB, redb",
+    source: "this project's aims",
+    claim: "of our tries the linked one takes least on every kind of keys",
+    memory: |plan| {
+        let keys = plan
+            .sets_or(&SETS)
+            .iter()
+            .map(|name| keyset::estimated_bytes(name, count(plan)))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(3 * keys.into_iter().max().unwrap_or(0) + 100 * count(plan) as u64)
+    },
+    steps: |plan| plan.rounds * plan.sets_or(&SETS).len() * contenders_count(Part::Pages),
+    run,
+    judge,
+};
+
+fn run(bench: &mut Bench) -> Result<()> {
+    // What cannot be opened again has no file to look at.
+    let entries: Vec<_> = contenders(bench, Part::Pages)?.into_iter().filter(|entry| entry.durable).collect();
+    if entries.is_empty() {
+        return Err(Error::Input("no engine with files is left to measure".to_owned()));
+    }
+    let plan = bench.plan.clone();
+    let scratch = bench.scratch()?;
+    for name in plan.sets_or(&SETS) {
+        let set = keyset::make(&name, count(&plan), 0, plan.seed)?;
+        if let Some(note) = &set.note {
+            bench.findings.note(note.clone());
+        }
+        let rows = Rows::of_keys(set.keys, INTEGER_BYTES, plan.seed);
+        for round in 0..plan.rounds {
+            for entry in &entries {
+                bench.step(&format!("{name}: round {}, {}", round + 1, entry.name));
+                let folder = scratch.fresh("store")?;
+                let at = At::name("key set", &name);
+                Turn { entry, rows: &rows, cache: None, folder: &folder, at }.measure_space(bench)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn judge(findings: &Findings) -> Judgement {
+    let others = TRIES.iter().map(|trie| trie.name).filter(|name| *name != DISK_LINKED);
+    let ratios = others.flat_map(|other| {
+        let of_sets = findings.ratios(super::rivals::ON_DISK.measure, other, DISK_LINKED);
+        of_sets.into_iter().map(move |(set, ratio)| (format!("{set}, {other}"), ratio))
+    });
+    Judgement::at_least(
+        1.0,
+        "bytes on disk of a key, the other / the linked trie",
+        &ratios.collect::<Vec<_>>(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Answer::{DoesNotHold, Holds};
+
+    #[test]
+    fn the_linked_trie_is_judged_beside_our_others_alone() {
+        let judged = |classical: f64| {
+            let mut findings = Findings::default();
+            for (name, bytes) in [(DISK_LINKED, 60.0), (TRIES[1].name, classical), ("lmdb", 1.0)] {
+                findings.add(super::super::rivals::ON_DISK, name, Some(&At::name("key set", "osm")), bytes);
+            }
+            judge(&findings).answer
+        };
+        assert_eq!((judged(61.0), judged(59.0)), (Holds, DoesNotHold));
+    }
+}

@@ -1,0 +1,118 @@
+//! The conformance suite, run over every index. A new index joins by one line at the end.
+
+use std::sync::Arc;
+
+use crate::support::conformance::{Family, conformance};
+use skein_index::mlp_index::variant::BUCKET_PER_KEY;
+use skein_index::skip_list::variant::{BARE, DEFAULT};
+use skein_index::{Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Slot, Wormhole};
+
+struct OfMasstree;
+
+impl Family for OfMasstree {
+    type Index<S: Slot> = Masstree<S>;
+
+    fn index<S: Slot>() -> Masstree<S> {
+        Masstree::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> Masstree<S> {
+        Masstree::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
+struct OfWormhole;
+
+impl Family for OfWormhole {
+    type Index<S: Slot> = Wormhole<S>;
+
+    fn index<S: Slot>() -> Wormhole<S> {
+        Wormhole::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> Wormhole<S> {
+        Wormhole::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
+struct OfCuckooTrie;
+
+impl Family for OfCuckooTrie {
+    type Index<S: Slot> = CuckooTrie<S>;
+
+    fn index<S: Slot>() -> CuckooTrie<S> {
+        CuckooTrie::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> CuckooTrie<S> {
+        CuckooTrie::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
+struct OfSkipList;
+
+impl Family for OfSkipList {
+    type Index<S: Slot> = SkipList<S>;
+
+    fn index<S: Slot>() -> SkipList<S> {
+        SkipList::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> SkipList<S> {
+        SkipList::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
+/// Nodes without versions.
+struct OfBareSkipList;
+
+impl Family for OfBareSkipList {
+    type Index<S: Slot> = SkipList<S, { DEFAULT | BARE }>;
+
+    fn index<S: Slot>() -> Self::Index<S> {
+        SkipList::with_variant(Arc::new(Collector::new()))
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> Self::Index<S> {
+        Self::index().with_budget(bytes)
+    }
+}
+
+struct OfMlpIndex;
+
+impl Family for OfMlpIndex {
+    type Index<S: Slot> = MlpIndex<S>;
+    const LONGEST: usize = skein_index::mlp_index::MAX_LEN;
+
+    fn index<S: Slot>() -> MlpIndex<S> {
+        MlpIndex::new()
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> MlpIndex<S> {
+        MlpIndex::with_collector(Arc::new(Collector::new())).with_budget(bytes)
+    }
+}
+
+/// The same, with a table that is resized by every insert and every removal.
+struct OfResizingMlpIndex;
+
+impl Family for OfResizingMlpIndex {
+    type Index<S: Slot> = MlpIndex<S, BUCKET_PER_KEY>;
+    const LONGEST: usize = skein_index::mlp_index::MAX_LEN;
+
+    fn index<S: Slot>() -> Self::Index<S> {
+        MlpIndex::with_variant(Arc::new(Collector::new()))
+    }
+
+    fn with_budget<S: Slot>(bytes: usize) -> Self::Index<S> {
+        Self::index().with_budget(bytes)
+    }
+}
+
+conformance!(masstree, OfMasstree);
+conformance!(wormhole, OfWormhole);
+conformance!(cuckoo_trie, OfCuckooTrie);
+conformance!(mlp_index, OfMlpIndex);
+conformance!(mlp_index_that_resizes, OfResizingMlpIndex);
+conformance!(skip_list, OfSkipList);
+conformance!(bare_skip_list, OfBareSkipList);

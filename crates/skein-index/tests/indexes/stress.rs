@@ -1,0 +1,433 @@
+//! Many threads on one index, with checks that bite: every thread knows exactly what its own keys must be at
+//! every moment, values say which key they belong to, and scans must meet all keys that stay.
+//!
+//! `SKEIN_STRESS=30 cargo test --release -p skein-index --test indexes stress` makes the runs 30 times as long.
+#![cfg_attr(feature = "planted-bugs", allow(dead_code, unused_imports))]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::support::checked::Checked;
+use crate::support::random::Random;
+use crate::support::{shared_keys, times};
+use skein_index::{
+    Boxed, Change, Collector, CuckooTrie, Cursor, Guard, Inline, Masstree, MlpIndex, OrderedIndex, SkipList,
+    Slot, Wormhole,
+};
+
+/// A value that names its key: the key's number above, a counter below.
+fn value_of(key: usize, version: u64) -> u64 {
+    (key as u64) << 32 | version & 0xffff_ffff
+}
+
+fn key_in(value: u64) -> usize {
+    (value >> 32) as usize
+}
+
+/// What the threads of one run share.
+struct Run<'r, I> {
+    index: &'r I,
+    keys: &'r [Vec<u8>],
+    /// Every `stable`-th key is inserted before the threads start, and stays.
+    stable: usize,
+    stop: AtomicBool,
+}
+
+impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
+    fn is_stable(&self, key: usize) -> bool {
+        key.is_multiple_of(self.stable)
+    }
+
+    /// Changes the keys of one writer, and compares every answer with what it must be.
+    fn write(&self, writer: usize, writers: usize, operations: usize) -> HashMap<usize, u64> {
+        let mut random = Random::new(writer as u64 + 1);
+        let mut mine: HashMap<usize, u64> = HashMap::new();
+        let own: Vec<usize> =
+            (0..self.keys.len()).filter(|&key| !self.is_stable(key) && key % writers == writer).collect();
+        for version in 0..operations as u64 {
+            let guard = self.index.collector().enter();
+            // Now and then a wave of removals, so that nodes and layers go.
+            let wave = (version / 512).is_multiple_of(2);
+            let key = own[random.below(own.len())];
+            let bytes = &self.keys[key];
+            let value = value_of(key, version);
+            let expected = mine.get(&key).copied();
+            match random.below(10) {
+                0 => assert_eq!(self.index.get(bytes, &guard), expected),
+                1 => {
+                    let done = self
+                        .index
+                        .compute(
+                            bytes,
+                            |seen| {
+                                assert_eq!(seen, expected);
+                                Change::Put(Inline(value))
+                            },
+                            &guard,
+                        )
+                        .unwrap();
+                    assert_eq!((done.before, done.changed), (expected, true));
+                    mine.insert(key, value);
+                }
+                n if (n < 4) == wave => {
+                    assert_eq!(self.index.remove(bytes, &guard), expected);
+                    mine.remove(&key);
+                }
+                _ => {
+                    assert_eq!(self.index.insert(bytes, Inline(value), &guard).unwrap(), expected);
+                    mine.insert(key, value);
+                }
+            }
+        }
+        mine
+    }
+
+    /// Looks keys up, one by one and in batches: stable ones must be there, and every value must be its key's.
+    fn read(&self, seed: u64) {
+        let mut random = Random::new(seed);
+        while !self.stop.load(Ordering::Relaxed) {
+            let guard = self.index.collector().enter();
+            let numbers: Vec<usize> = (0..40).map(|_| random.below(self.keys.len())).collect();
+            let batch: Vec<&[u8]> = numbers.iter().map(|&key| &*self.keys[key]).collect();
+            let check = |key: usize, found: Option<u64>| {
+                assert!(found.is_some() || !self.is_stable(key), "stable key {key} is missing");
+                assert!(found.is_none_or(|value| key_in(value) == key), "key {key} has the value of another");
+            };
+            self.index.get_many(&batch, &guard, |at, found| check(numbers[at], found));
+            for &key in &numbers {
+                check(key, self.index.get(&self.keys[key], &guard));
+            }
+        }
+    }
+
+    /// Scans up and down: in order, no value of another key, all stable keys exactly once.
+    fn scan(&self) {
+        let stable = (0..self.keys.len()).filter(|&key| self.is_stable(key)).count();
+        let mut forward = false;
+        let mut last: Vec<u8> = Vec::new();
+        while !self.stop.load(Ordering::Relaxed) {
+            forward = !forward;
+            let guard = self.index.collector().enter();
+            let mut cursor = self.index.cursor(&guard);
+            let (mut met, mut first) = (0, true);
+            while if forward { cursor.next() } else { cursor.prev() } {
+                let (key, value) = (cursor.key().unwrap(), cursor.value().unwrap());
+                let ordered = if forward { *last < *key } else { *last > *key };
+                assert!(first || ordered, "{last:?} and then {key:?}, forward: {forward}");
+                assert_eq!(&self.keys[key_in(value)], key);
+                met += usize::from(self.is_stable(key_in(value)));
+                first = false;
+                last.clear();
+                last.extend_from_slice(key);
+            }
+            assert_eq!(met, stable, "a scan missed stable keys or met them twice, forward: {forward}");
+        }
+    }
+}
+
+/// Writers, readers and scanners at once; afterwards the index holds what the writers say, and gives its memory
+/// back when all is removed.
+fn stress<I: Checked>(mut index: I, keys: &[Vec<u8>], operations: usize) {
+    let empty = index.memory().live();
+    let run = Run { index: &index, keys, stable: 7, stop: AtomicBool::new(false) };
+    let mut expected: HashMap<usize, u64> =
+        (0..keys.len()).filter(|&key| run.is_stable(key)).map(|key| (key, value_of(key, 0))).collect();
+    let guard = index.collector().enter();
+    for (&key, &value) in &expected {
+        index.insert(&keys[key], Inline(value), &guard).unwrap();
+    }
+    drop(guard);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| (writer, &run))
+            .map(|(w, run)| scope.spawn(move || run.write(w, 3, times(operations))))
+            .collect();
+        scope.spawn(|| run.read(99));
+        scope.spawn(|| run.scan());
+        // The others stop even if a writer's check fails.
+        let results: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        run.stop.store(true, Ordering::Relaxed);
+        for result in results {
+            expected.extend(result.expect("a writer's check failed"));
+        }
+    });
+    let guard = index.collector().enter();
+    assert_eq!(index.len(), expected.len());
+    for (key, bytes) in keys.iter().enumerate() {
+        assert_eq!(index.get(bytes, &guard), expected.get(&key).copied());
+    }
+    let mut cursor = index.cursor(&guard);
+    let mut count = 0;
+    while cursor.next() {
+        count += 1;
+    }
+    assert_eq!(count, expected.len());
+    drop(cursor);
+    drop(guard);
+    index.verify();
+    let guard = index.collector().enter();
+    for key in expected.keys() {
+        assert!(index.remove(&keys[*key], &guard).is_some());
+    }
+    guard.flush();
+    drop(guard);
+    assert_eq!(index.memory().live(), empty, "memory has not come back");
+    index.verify();
+}
+
+fn masstree<const W: usize>(keys: &[Vec<u8>], operations: usize) {
+    stress(Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new())), keys, operations);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole<const W: usize>(keys: &[Vec<u8>], operations: usize) {
+    stress(Wormhole::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), keys, operations);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_with_numbers() {
+    wormhole::<128>(&shared_keys::numbers(4_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_with_paths() {
+    wormhole::<128>(&shared_keys::paths(2_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_of_small_leaves_with_numbers() {
+    wormhole::<4>(&shared_keys::numbers(60), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_of_small_leaves_with_paths() {
+    wormhole::<4>(&shared_keys::paths(200), 60_000);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie<const V: usize>(keys: &[Vec<u8>], operations: usize) {
+    stress(CuckooTrie::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_with_numbers() {
+    cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&shared_keys::numbers(4_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_with_paths() {
+    cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&shared_keys::paths(2_000), 60_000);
+}
+
+/// So few buckets that the table grows and shrinks all the time, and entries move about.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_of_two_buckets_with_numbers() {
+    cuckoo_trie::<1>(&shared_keys::numbers(60), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_of_two_buckets_with_paths() {
+    cuckoo_trie::<1>(&shared_keys::paths(200), 60_000);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list<const V: usize>(keys: &[Vec<u8>], operations: usize) {
+    stress(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_with_numbers() {
+    skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(&shared_keys::numbers(4_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_with_paths() {
+    skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(&shared_keys::paths(2_000), 60_000);
+}
+
+/// So few levels and keys that the same nodes come and go all the time.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_of_three_levels_with_numbers() {
+    skip_list::<{ 3 | skein_index::skip_list::variant::AHEAD_3 }>(&shared_keys::numbers(60), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_without_versions() {
+    use skein_index::skip_list::variant::{AHEAD_3, BARE, DEFAULT};
+    skip_list::<{ DEFAULT | BARE }>(&shared_keys::numbers(4_000), 60_000);
+    skip_list::<{ DEFAULT | BARE }>(&shared_keys::paths(2_000), 60_000);
+    skip_list::<{ 3 | AHEAD_3 | BARE }>(&shared_keys::numbers(60), 60_000);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index<const V: usize>(keys: &[Vec<u8>], operations: usize) {
+    stress(MlpIndex::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_with_numbers() {
+    mlp_index::<{ skein_index::mlp_index::variant::DEFAULT }>(&shared_keys::numbers(4_000), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_with_short_keys() {
+    mlp_index::<{ skein_index::mlp_index::variant::DEFAULT }>(&shared_keys::short(2_000), 60_000);
+}
+
+/// So few keys, and so close, that writers meet in the same nodes all the time.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_with_few_short_keys() {
+    mlp_index::<{ skein_index::mlp_index::variant::WITHOUT_PREFETCH }>(&shared_keys::short(60), 60_000);
+}
+
+/// Names that meet in few buckets: the table grows and shrinks all the time, and nodes move about.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_with_crowded_keys() {
+    mlp_index::<{ skein_index::mlp_index::variant::CROWDED }>(&shared_keys::crowded(200), 30_000);
+}
+
+/// The table is resized by every insert and every removal, under readers and scans.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_that_resizes() {
+    mlp_index::<{ skein_index::mlp_index::variant::BUCKET_PER_KEY }>(&shared_keys::short(600), 30_000);
+    mlp_index::<{ skein_index::mlp_index::variant::BUCKET_PER_KEY }>(&shared_keys::numbers(600), 30_000);
+}
+
+/// The suite notices a lookup that forgets to follow a split: the checks above fail within some rounds.
+#[test]
+#[cfg(feature = "planted-bugs")]
+fn a_lost_split_check_is_noticed() {
+    let caught = (0..200).any(|_| {
+        let round = || masstree::<3>(&shared_keys::paths(60), 20_000);
+        std::panic::catch_unwind(round).is_err()
+    });
+    assert!(caught, "the planted bug went unnoticed");
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn masstree_with_numbers() {
+    masstree::<15>(&shared_keys::numbers(600), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn masstree_with_paths() {
+    masstree::<15>(&shared_keys::paths(500), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn narrow_masstree_with_numbers() {
+    masstree::<3>(&shared_keys::numbers(60), 60_000);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn narrow_masstree_with_paths() {
+    masstree::<3>(&shared_keys::paths(60), 60_000);
+}
+
+/// Increments from several threads, on keys that other threads remove: none may be lost.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn increments_are_not_lost() {
+    const THREADS: usize = 4;
+    let rounds = times(20_000);
+    let index = Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new()));
+    let keys = shared_keys::paths(12);
+    let taken = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (index, keys, taken) = (&index, &keys, &taken);
+            scope.spawn(move || {
+                let mut random = Random::new(thread as u64);
+                for _ in 0..rounds {
+                    let guard = index.collector().enter();
+                    let key = &keys[random.below(keys.len())];
+                    index.compute(key, |seen| Change::Put(Inline(seen.unwrap_or(0) + 1)), &guard).unwrap();
+                    if random.below(4) == 0 {
+                        let key = &keys[random.below(keys.len())];
+                        let removed = index.remove(key, &guard).unwrap_or(0);
+                        taken.fetch_add(removed as usize, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let guard = index.collector().enter();
+    let left: u64 = keys.iter().filter_map(|key| index.get(key, &guard)).sum();
+    assert_eq!(left as usize + taken.into_inner(), THREADS * rounds);
+}
+
+/// A value that counts how many of its kind are alive.
+struct Counted {
+    key: usize,
+    alive: Arc<AtomicUsize>,
+}
+
+impl Counted {
+    fn slot(key: usize, alive: &Arc<AtomicUsize>) -> Boxed<Self> {
+        alive.fetch_add(1, Ordering::Relaxed);
+        Boxed::new(Self { key, alive: Arc::clone(alive) })
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Values on the heap are dropped exactly once, and never while a reader looks at them.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn boxed_values_are_dropped_once() {
+    let alive = Arc::new(AtomicUsize::new(0));
+    let index = Masstree::<Boxed<Counted>>::new();
+    let keys = shared_keys::paths(200);
+    std::thread::scope(|scope| {
+        for thread in 0..4_u64 {
+            let (index, keys, alive) = (&index, &keys, &alive);
+            scope.spawn(move || {
+                let mut random = Random::new(thread);
+                for _ in 0..times(20_000) {
+                    let guard = index.collector().enter();
+                    let key = random.below(keys.len());
+                    let seen = match random.below(4) {
+                        0 => index.remove(&keys[key], &guard),
+                        1 | 2 => index.insert(&keys[key], Counted::slot(key, alive), &guard).unwrap(),
+                        _ => index.get(&keys[key], &guard),
+                    };
+                    assert!(
+                        seen.is_none_or(|value| value.key == key && value.alive.load(Ordering::Relaxed) > 0)
+                    );
+                }
+                index.collector().enter().flush();
+            });
+        }
+    });
+    let left = index.len();
+    assert!(alive.load(Ordering::Relaxed) >= left);
+    drop(index);
+    assert_eq!(alive.load(Ordering::Relaxed), 0);
+    const { assert!(<Boxed<Counted> as Slot>::OWNS) };
+}

@@ -1,0 +1,259 @@
+//! Waves of inserts and removals, so that nodes of an index split and merge all the time, under scans up and down that are held
+//! to what the contract says of every key.
+//!
+//! ```text
+//!   key's count   0: absent   1: is being inserted   2: present   3: is being removed   4: absent ...
+//!   scan          counts before ─► keys met ─► counts after
+//! ```
+//!
+//! A key whose count was 2 before and after the scan, the same 2, was present throughout: the scan has met it, once. One that was absent
+//! throughout, it has not. No scan meets a key on the other side of where it began. `SKEIN_STRESS=30` makes the runs 30 times as long.
+#![cfg_attr(feature = "planted-bugs", allow(dead_code, unused_imports))]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::support::checked::Checked;
+use crate::support::random::Random;
+use crate::support::{shared_keys, times};
+use skein_index::{
+    Collector, CuckooTrie, Cursor, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole,
+};
+
+const WRITERS: usize = 2;
+const PRESENT: u64 = 2;
+
+/// What the threads of one run share. A key's value is its place among the sorted keys.
+struct Run<'r, I> {
+    index: &'r I,
+    keys: &'r [Vec<u8>],
+    counts: Vec<AtomicU64>,
+    stop: AtomicBool,
+}
+
+impl<I: OrderedIndex<Inline<u64>>> Run<'_, I> {
+    /// Some keys stay, so that there are always neighbours; the others belong to one writer each.
+    fn owner(key: usize) -> Option<usize> {
+        (!key.is_multiple_of(16)).then_some(key % WRITERS)
+    }
+
+    fn insert(&self, key: usize) {
+        self.counts[key].fetch_add(1, Ordering::SeqCst);
+        let guard = self.index.collector().enter();
+        assert_eq!(self.index.insert(&self.keys[key], Inline(key as u64), &guard), Ok(None));
+        self.counts[key].fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn remove(&self, key: usize) {
+        self.counts[key].fetch_add(1, Ordering::SeqCst);
+        let guard = self.index.collector().enter();
+        assert_eq!(self.index.remove(&self.keys[key], &guard), Some(key as u64), "key {key} is lost");
+        self.counts[key].fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Inserts all of one writer's keys and removes them, in order, in reverse order, and in none.
+    fn write(&self, writer: usize, waves: usize) {
+        let mut random = Random::new(writer as u64);
+        let mut own: Vec<usize> =
+            (0..self.keys.len()).filter(|&key| Self::owner(key) == Some(writer)).collect();
+        for wave in 0..waves {
+            for &key in &own {
+                self.insert(key);
+            }
+            match wave % 3 {
+                0 => own.sort_unstable(),
+                1 => own.reverse(),
+                _ => random.shuffle(&mut own),
+            }
+            for &key in &own {
+                self.remove(key);
+            }
+        }
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        self.counts.iter().map(|count| count.load(Ordering::SeqCst)).collect()
+    }
+
+    /// Scans one way until the run ends: by turns all keys, and some from a key on.
+    fn scan(&self, forward: bool) {
+        let mut random = Random::new(forward.into());
+        while !self.stop.load(Ordering::Relaxed) {
+            self.scan_from(if forward { 0 } else { self.keys.len() - 1 }, self.keys.len(), forward);
+            self.scan_from(random.below(self.keys.len()), random.below(60), forward);
+        }
+    }
+
+    /// One scan, of at most so many keys.
+    fn scan_from(&self, start: usize, most: usize, forward: bool) {
+        let before = self.counts();
+        let guard = self.index.collector().enter();
+        let mut cursor = self.index.cursor(&guard);
+        let mut met = Vec::new();
+        let start_key = &self.keys[start];
+        let mut on = if forward { cursor.seek(start_key) } else { cursor.seek_back(start_key) };
+        while on && met.len() < most {
+            let key = cursor.value().expect("it stands on a key") as usize;
+            assert_eq!(cursor.key(), Some(&*self.keys[key]), "the value of another key");
+            met.push(key);
+            on = if forward { cursor.next() } else { cursor.prev() };
+        }
+        let after = self.counts();
+        assert!(
+            met.is_sorted_by(|a, b| if forward { a < b } else { a > b }),
+            "out of order, or twice, forward {forward}: {met:?}"
+        );
+        assert!(
+            met.first().is_none_or(|&first| if forward { first >= start } else { first <= start }),
+            "from {start} on, forward {forward}: {met:?}"
+        );
+        // A scan that ended early says nothing about what lies past the last key that it met.
+        let last = if on { met.last().copied() } else { Some(if forward { self.keys.len() - 1 } else { 0 }) };
+        let Some(last) = last else { return };
+        met.sort_unstable();
+        for key in start.min(last)..=start.max(last) {
+            if before[key] == after[key] && before[key].is_multiple_of(2) {
+                let present = before[key] % 4 == PRESENT;
+                assert_eq!(met.binary_search(&key).is_ok(), present, "key {key}, forward {forward}: {met:?}");
+            }
+        }
+    }
+}
+
+/// Writers and scanners at once. In the end only the keys that stay are there, and the nodes that the waves filled are gone.
+fn waves<I: Checked>(mut index: I, mut keys: Vec<Vec<u8>>, waves: usize) {
+    keys.sort();
+    let run = Run {
+        index: &index,
+        keys: &keys,
+        counts: keys.iter().map(|_| AtomicU64::new(0)).collect(),
+        stop: AtomicBool::new(false),
+    };
+    (0..keys.len()).for_each(|key| run.insert(key));
+    let full = index.memory().nodes;
+    (0..keys.len()).filter(|&key| Run::<I>::owner(key).is_some()).for_each(|key| run.remove(key));
+    std::thread::scope(|scope| {
+        let run = &run;
+        let writers: Vec<_> =
+            (0..WRITERS).map(|writer| scope.spawn(move || run.write(writer, times(waves)))).collect();
+        for forward in [true, false] {
+            scope.spawn(move || run.scan(forward));
+        }
+        // The scanners stop even if a writer's check fails.
+        let results: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        run.stop.store(true, Ordering::Relaxed);
+        for result in results {
+            result.expect("a writer's check failed");
+        }
+    });
+    run.scan_from(0, keys.len(), true);
+    // A table is made smaller by one thread at a time, and the others go on: what was left large where that one was interrupted is made up for
+    // by later removals.
+    run.write(0, 1);
+    index.verify();
+    assert_eq!(index.len(), keys.len().div_ceil(16));
+    assert!(index.memory().nodes < 2 * full / 3, "nodes have not merged: {} of {full}", index.memory().nodes);
+}
+
+fn wormhole<const W: usize>(keys: Vec<Vec<u8>>, count: usize) {
+    waves(Wormhole::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), keys, count);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn masstree(keys: Vec<Vec<u8>>, count: usize) {
+    waves(Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new())), keys, count);
+}
+
+/// From eight buckets on.
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie(keys: Vec<Vec<u8>>, count: usize) {
+    waves(CuckooTrie::<Inline<u64>, 3>::with_variant(Arc::new(Collector::new())), keys, count);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list<const V: usize>(keys: Vec<Vec<u8>>, count: usize) {
+    waves(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, count);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_with_leaves_of_4() {
+    wormhole::<4>(shared_keys::numbers(200), 150);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_with_long_anchors() {
+    wormhole::<4>(shared_keys::paths(200), 150);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_with_leaves_of_128() {
+    wormhole::<128>(shared_keys::paths(2_000), 20);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn narrow_masstree_with_numbers() {
+    masstree(shared_keys::numbers(200), 150);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn narrow_masstree_with_paths() {
+    masstree(shared_keys::paths(200), 150);
+}
+
+/// So many keys that their buckets are several pages.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn small_cuckoo_trie_with_numbers() {
+    cuckoo_trie(shared_keys::numbers(6_000), 8);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn small_cuckoo_trie_with_paths() {
+    cuckoo_trie(shared_keys::paths(6_000), 8);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_with_numbers() {
+    skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(shared_keys::numbers(1_000), 40);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_that_reads_further_ahead_with_paths() {
+    skip_list::<{ 32 | skein_index::skip_list::variant::AHEAD_4 }>(shared_keys::paths(1_000), 40);
+}
+
+/// So low that all towers are linked and unlinked side by side.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn skip_list_of_two_levels_with_paths() {
+    skip_list::<2>(shared_keys::paths(100), 150);
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index(keys: Vec<Vec<u8>>, count: usize) {
+    waves(MlpIndex::<Inline<u64>>::new(), keys, count);
+}
+
+/// So many keys that the table is much larger than the flat bitmap.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn mlp_index_with_numbers() {
+    mlp_index(shared_keys::numbers(160_000), 1);
+}
+
+/// A split that does not tell the readers of its leaf.
+#[test]
+#[cfg(feature = "planted-bugs")]
+fn an_unannounced_split_is_noticed() {
+    let round = || wormhole::<4>(shared_keys::numbers(200), 150);
+    let caught = (0..200).any(|_| std::panic::catch_unwind(round).is_err());
+    assert!(caught, "the planted bug went unnoticed");
+}

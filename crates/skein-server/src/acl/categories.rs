@@ -1,0 +1,141 @@
+//! Categories of commands, with Redis's names, and which commands are in each.
+
+use std::fmt;
+
+use crate::commands::Command;
+
+/// Every category that a rule may name, in Redis's order. Some have no command here.
+pub(crate) const NAMES: [&str; 21] = [
+    "keyspace",
+    "read",
+    "write",
+    "set",
+    "sortedset",
+    "list",
+    "hash",
+    "string",
+    "bitmap",
+    "hyperloglog",
+    "geo",
+    "stream",
+    "pubsub",
+    "admin",
+    "fast",
+    "slow",
+    "blocking",
+    "dangerous",
+    "connection",
+    "transaction",
+    "scripting",
+];
+
+/// A category, by its place in [`NAMES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Category(u8);
+
+impl Category {
+    /// The one of this name, in any case.
+    pub(crate) fn find(name: &[u8]) -> Option<Self> {
+        let at = NAMES.iter().position(|known| name.eq_ignore_ascii_case(known.as_bytes()))?;
+        Some(Self(at as u8))
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        NAMES[usize::from(self.0)]
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{}", self.name())
+    }
+}
+
+/// The categories that a command, or a subcommand, is in.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Categories(u32);
+
+impl Categories {
+    pub(crate) fn has(self, category: Category) -> bool {
+        self.0 >> category.0 & 1 == 1
+    }
+
+    /// In Redis's order.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Category> {
+        (0..NAMES.len() as u8).map(Category).filter(move |category| self.has(*category))
+    }
+
+    fn of(names: &[(&str, bool)]) -> Self {
+        let chosen = names.iter().filter(|(_, of_it)| *of_it);
+        Self(
+            chosen
+                .filter_map(|(name, _)| Category::find(name.as_bytes()))
+                .fold(0, |bits, Category(at)| bits | 1 << at),
+        )
+    }
+}
+
+/// Commands that their group does not put into `@keyspace`, and those that it does wrongly.
+const KEYSPACE: &[&str] = &["dbsize", "flushall", "flushdb", "swapdb"];
+const NO_KEYSPACE: &[&str] = &["object", "wait"];
+/// Dangerous ones that are not `@admin`.
+const DANGEROUS: &[&str] = &["flushall", "flushdb", "info", "keys", "sk.delrange", "swapdb"];
+const CONNECTION: &[&str] = &["command", "wait"];
+const NO_CONNECTION: &[&str] = &["client"];
+/// Subcommands for who runs the server; a name that ends in `|` has all of its subcommands here but HELP.
+const ADMIN: &[&str] = &[
+    "acl|",
+    "client|kill",
+    "client|list",
+    "client|no-evict",
+    "client|pause",
+    "client|unblock",
+    "client|unpause",
+    "config|",
+    "latency|",
+    "slowlog|",
+];
+/// And those that are open all the same.
+const NO_ADMIN: &[&str] = &["acl|cat", "acl|genpass", "acl|whoami"];
+
+/// The categories of a command itself.
+pub(super) fn of_command(command: &Command) -> Categories {
+    let admin = command.has_flag("admin") || command.name == "lastsave";
+    let named = |names: &[&str]| names.contains(&command.name);
+    let group = |name: &str| command.group == name;
+    Categories::of(&[
+        ("keyspace", (group("generic") && !named(NO_KEYSPACE)) || named(KEYSPACE)),
+        ("read", command.has_flag("readonly")),
+        ("write", command.has_flag("write")),
+        ("sortedset", group("sorted-set")),
+        ("hash", group("hash")),
+        ("string", group("string")),
+        ("bitmap", group("bitmap")),
+        ("admin", admin),
+        ("fast", command.has_flag("fast")),
+        ("slow", !command.has_flag("fast")),
+        ("dangerous", admin || named(DANGEROUS)),
+        ("connection", (group("connection") && !named(NO_CONNECTION)) || named(CONNECTION)),
+        ("transaction", group("transactions")),
+    ])
+}
+
+/// The categories of a subcommand. All are slow, as in Redis.
+pub(super) fn of_subcommand(command: &Command, subcommand: &str) -> Categories {
+    let full = format!("{}|{subcommand}", command.name);
+    let named = |names: &[&str]| {
+        let of_all = |name: &&&str| name.ends_with('|') && full.starts_with(**name) && subcommand != "help";
+        names.contains(&&*full) || names.iter().any(|name| of_all(&name))
+    };
+    let admin = named(ADMIN) && !named(NO_ADMIN);
+    let object = command.name == "object";
+    let connection = command.group == "connection" || CONNECTION.contains(&command.name);
+    Categories::of(&[
+        ("keyspace", object),
+        ("read", (object && subcommand != "help") || full == "memory|usage"),
+        ("admin", admin),
+        ("slow", true),
+        ("dangerous", admin),
+        ("connection", connection),
+    ])
+}

@@ -1,0 +1,267 @@
+//! The ACL file: a line for each user, in Redis's format.
+//!
+//! ```text
+//!   user default on #2bb8... ~* &* +@all
+//!   user alice on #30c9... ~orders:* resetchannels -@all +@read
+//! ```
+//!
+//! It is loaded whole or not at all. It is saved under another name and then renamed, so that a crash leaves the old one or the new one.
+
+use std::collections::btree_map::Entry;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use skein_sync::locks::lock;
+
+use super::rules::RuleError;
+use super::user::User;
+use super::users::{ByName, SetError, Users, merge};
+use crate::files::{read_at_most, too_long};
+
+/// Only its owner may read the file: quick hashes are no secret for long.
+const MODE: u32 = 0o600;
+
+/// The longest file, in bytes: some hundred thousand users. What is saved is no longer, or it would not be loaded.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// Why an ACL file is not loaded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    #[error("{0}")]
+    Read(#[from] io::Error),
+    /// All that is wrong with it, as Redis would say it.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl Users {
+    /// Has the users of a file in place of all others. The names of those whose connections are to be closed.
+    ///
+    /// # Errors
+    /// It cannot be read, or is wrong anywhere; nothing has changed then.
+    pub(crate) fn load(&self, path: &Path) -> Result<Vec<Vec<u8>>, LoadError> {
+        let text = read_at_most(path, BYTES_MAX)?;
+        let users = parse(&path.display().to_string(), &text).map_err(LoadError::Wrong)?;
+        Ok(self.replace(users))
+    }
+
+    /// Writes all users to a file. Waits for the disk.
+    ///
+    /// # Errors
+    /// What the system says; it would be longer than [`BYTES_MAX`]. The file is then as it was.
+    pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
+        // One at a time, from the users on: they share a name for what they write, and the last to save is to have the last users.
+        let _saving = lock(&self.saving);
+        let mut text = Vec::new();
+        for user in self.all() {
+            text.extend_from_slice(&user.print());
+            text.push(b'\n');
+        }
+        if text.len() as u64 > BYTES_MAX {
+            return Err(too_long(BYTES_MAX));
+        }
+        let new = temporary(path);
+        let written = write_new(&new, &text).and_then(|()| fs::rename(&new, path));
+        if written.is_err() {
+            // What is left of it, if anything; the first error is the one that matters.
+            let _ = fs::remove_file(&new);
+        }
+        written?;
+        let folder: PathBuf = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => ".".into(),
+        };
+        File::open(folder)?.sync_all()
+    }
+}
+
+/// What a file is called until it is whole. Of two servers with one file, each has its own.
+fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".tmp-{}", std::process::id()));
+    path.with_file_name(name)
+}
+
+/// Makes the file anew: what a crash has left there may have another mode, or be a link.
+fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
+    file.write_all(text)?;
+    file.sync_all()
+}
+
+/// The users of a file, or all that is wrong with it.
+pub(super) fn parse(name: &str, text: &[u8]) -> Result<ByName, String> {
+    let (mut users, mut wrong) = (ByName::new(), String::new());
+    for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
+        if let Err(error) = parse_line(line.trim_ascii(), number, name, &mut users) {
+            wrong.push_str(&error);
+        }
+    }
+    if wrong.is_empty() { Ok(users) } else { Err(wrong) }
+}
+
+/// Adds the user of a line; errors end with a space.
+fn parse_line(line: &[u8], number: usize, name: &str, users: &mut ByName) -> Result<(), String> {
+    if line.is_empty() {
+        return Ok(());
+    }
+    // One space parts two words, as in Redis; another one is an empty rule, which says nothing.
+    let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+    let [b"user", user, rules @ ..] = &*words else {
+        return Err(format!("{name}:{number} should start with user keyword followed by the username. "));
+    };
+    if user.iter().any(|byte| byte.is_ascii_whitespace() || *byte == 0) {
+        return Err(format!(
+            "{name}:{number}: username '{}' contains invalid characters. ",
+            user.escape_ascii()
+        ));
+    }
+    let Entry::Vacant(place) = users.entry(user.to_vec()) else {
+        let user = String::from_utf8_lossy(user);
+        return Err(format!("WARNING: Duplicate user '{user}' found on line {number}. "));
+    };
+    let mut made = User::new(user);
+    let mut wrong = String::new();
+    let rules = merge(rules).map_err(|error| match error {
+        SetError::Unmatched(rule) => {
+            let rule = String::from_utf8_lossy(&rule);
+            format!("{name}:{number}: Unmatched parenthesis in acl selector starting at '{rule}'. ")
+        }
+        SetError::BadName | SetError::Rule(..) => format!("{name}:{number}: Syntax error. "),
+    })?;
+    for rule in rules {
+        if let Err(error) = made.apply(&rule) {
+            wrong.push_str(&said(&rule, error, name, number));
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    made.tidy();
+    place.insert(Arc::new(made));
+    Ok(())
+}
+
+/// What is wrong with a rule; no other rule than one that names commands is quoted.
+fn said(rule: &[u8], error: RuleError, name: &str, number: usize) -> String {
+    match error {
+        RuleError::Unknown => {
+            let rule = String::from_utf8_lossy(rule);
+            format!("{name}:{number}: Error in applying operation '{rule}': {error}. ")
+        }
+        _ => format!("{name}:{number}: {error}. "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::user::DEFAULT;
+    use super::*;
+
+    fn lines(users: &Users) -> Vec<String> {
+        users.all().iter().map(|user| String::from_utf8(user.print()).expect("text")).collect()
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("users.acl");
+        let users = Users::new(Some(b"secret"));
+        for rules in [&["on", ">a", "~a*", "%R~b", "+@read", "-get"][..], &["(~a", "+get)", "(%W~b +set)"]] {
+            let rules: Vec<&[u8]> = rules.iter().map(|rule| rule.as_bytes()).collect();
+            users.set(b"alice", &rules).expect("rules");
+        }
+        users.save(&path).expect("saved");
+        let others = Users::new(None);
+        assert!(others.load(&path).expect("loaded").is_empty());
+        assert_eq!(lines(&others), lines(&users));
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
+        let mode =
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).expect("a file").permissions());
+        assert_eq!(mode & 0o777, MODE);
+    }
+
+    #[test]
+    fn a_wrong_file_changes_nothing_and_says_all_that_is_wrong() {
+        for (text, wrong) in [
+            (
+                "user a +foo -@bar\nuser b on",
+                "f:1: Error in applying operation '+foo': Unknown command or category name in ACL. f:1: Error in applying operation '-@bar': Unknown command or category name in ACL. ",
+            ),
+            ("user a on\nfoo", "f:2 should start with user keyword followed by the username. "),
+            ("user a on\n\nuser a off", "WARNING: Duplicate user 'a' found on line 3. "),
+            ("user a (+get", "f:1: Unmatched parenthesis in acl selector starting at '(+get'. "),
+            (
+                "user a #secret",
+                "f:1: The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters. ",
+            ),
+        ] {
+            assert_eq!(parse("f", text.as_bytes()).expect_err("a wrong file"), wrong, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_default_user_stays_and_changed_users_are_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("users.acl");
+        let users = Users::new(Some(b"secret"));
+        for name in [b"gone", b"same", b"less"] {
+            users.set(name, &[b"on", b"+get"]).expect("rules");
+        }
+        fs::write(&path, "user same on +get\r\nuser less off +get\nuser new on\n").expect("written");
+        let changed = users.load(&path).expect("loaded");
+        assert_eq!(changed, [&b"gone"[..], b"less"]);
+        assert!(users.log_in(DEFAULT, b"secret").is_some() && users.get(b"gone").is_none());
+        assert!(users.load(&folder.path().join("none")).is_err());
+    }
+
+    /// Incident: a device in place of the file filled all memory. What is longer than is loaded is not saved either: no server would
+    /// start with it.
+    #[test]
+    fn a_file_has_a_greatest_length() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("users.acl");
+        let users = Users::new(None);
+        let error = users.load(Path::new("/dev/zero")).expect_err("it never ends");
+        assert_eq!(error.to_string(), format!("it is longer than {BYTES_MAX} bytes, which is the limit"));
+        users.save(&path).expect("saved");
+        let before = fs::read(&path).expect("a file");
+        let pattern = [&b"~"[..], &vec![b'x'; 64 << 20]].concat();
+        users.set(b"long", &[&pattern]).expect("rules");
+        assert_eq!(users.save(&path).expect_err("too long").kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(fs::read(&path).expect("a file"), before);
+    }
+
+    /// They wrote to one file of one name, and one renamed what the other was still writing, or found it gone.
+    #[test]
+    fn several_save_at_a_time_and_a_leftover_is_in_nobodys_way() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("users.acl");
+        let leftover = temporary(&path);
+        fs::write(&leftover, "user half on").expect("written");
+        fs::set_permissions(&leftover, std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("a mode");
+        let users = Users::new(Some(b"secret"));
+        for number in 0..50 {
+            users.set(format!("user{number}").as_bytes(), &[b"on", b"+get", b"~a*"]).expect("rules");
+        }
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..10).for_each(|_| users.save(&path).expect("saved")));
+            }
+        });
+        let others = Users::new(None);
+        others.load(&path).expect("whole");
+        assert_eq!(lines(&others), lines(&users));
+        let mode =
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).expect("a file").permissions());
+        assert_eq!(mode & 0o777, MODE);
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
+    }
+}

@@ -1,0 +1,178 @@
+//! Patterns of keys, and what may be done to keys that match.
+
+use std::ops::Bound;
+
+use crate::commands::glob;
+use crate::commands::skein::bounds::Range;
+
+/// What is done to a key, or may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub read: bool,
+    pub write: bool,
+}
+
+impl Access {
+    /// Nothing of what the key holds is told or changed: whether it is there, at most.
+    pub(crate) const NONE: Self = Self { read: false, write: false };
+    pub(crate) const READ: Self = Self { read: true, write: false };
+    pub(crate) const WRITE: Self = Self { read: false, write: true };
+    pub(crate) const BOTH: Self = Self { read: true, write: true };
+
+    fn includes(self, other: Self) -> bool {
+        (self.read || !other.read) && (self.write || !other.write)
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { read: self.read || other.read, write: self.write || other.write }
+    }
+}
+
+/// A pattern, and what it allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyPattern {
+    pub access: Access,
+    pub pattern: Vec<u8>,
+}
+
+impl KeyPattern {
+    /// From a rule as it is written: `~pattern`, `%R~pattern`, `%W~pattern`, `%RW~pattern`; `None` if it is not that.
+    pub(super) fn parse(rule: &[u8]) -> Option<Self> {
+        let mut access = Access::NONE;
+        let pattern = match rule {
+            [b'~', pattern @ ..] => {
+                access = Access::BOTH;
+                pattern
+            }
+            [b'%', rest @ ..] => {
+                let tilde = rest.iter().position(|byte| *byte == b'~')?;
+                for letter in &rest[..tilde] {
+                    match letter.to_ascii_uppercase() {
+                        b'R' => access.read = true,
+                        b'W' => access.write = true,
+                        _ => return None,
+                    }
+                }
+                &rest[tilde + 1..]
+            }
+            _ => return None,
+        };
+        (access != Access::NONE && is_word(pattern)).then(|| Self { access, pattern: pattern.to_vec() })
+    }
+
+    /// Whether it allows everything, as `~*` does.
+    pub(super) fn is_all(&self) -> bool {
+        self.access == Access::BOTH && self.pattern == b"*"
+    }
+
+    pub(super) fn print(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(match (self.access.read, self.access.write) {
+            (true, false) => b"%R~",
+            (false, true) => b"%W~",
+            _ => b"~",
+        });
+        out.extend_from_slice(&self.pattern);
+    }
+
+    pub(super) fn allows(&self, key: &[u8], access: Access) -> bool {
+        self.access.includes(access) && glob::matches(&self.pattern, key)
+    }
+
+    /// Whether it allows this with every key that could lie in the range. Only a pattern that is a prefix and a star can say so.
+    pub(super) fn allows_range(&self, range: &Range, access: Access) -> bool {
+        let Some(prefix) = self.prefix().filter(|_| self.access.includes(access)) else { return false };
+        let whole = Range::with_prefix(&prefix);
+        let begins = match &range.lower {
+            Bound::Included(key) | Bound::Excluded(key) => *key >= prefix,
+            Bound::Unbounded => prefix.is_empty(),
+        };
+        let ends = match (&range.upper, &whole.upper) {
+            (_, Bound::Unbounded) => true,
+            (Bound::Included(key), Bound::Excluded(end)) => key < end,
+            (Bound::Excluded(key), Bound::Excluded(end)) => key <= end,
+            _ => false,
+        };
+        begins && ends
+    }
+
+    /// The prefix, if the pattern matches just what begins with it.
+    fn prefix(&self) -> Option<Vec<u8>> {
+        let (b'*', head) = self.pattern.split_last()? else { return None };
+        let backslashes = head.iter().rev().take_while(|byte| **byte == b'\\').count();
+        let (prefix, whole) = glob::literal_prefix(head);
+        (whole && backslashes % 2 == 0).then_some(prefix)
+    }
+}
+
+/// Adds a pattern; one that is there already is widened.
+pub(super) fn add(patterns: &mut Vec<KeyPattern>, new: KeyPattern) {
+    match patterns.iter_mut().find(|known| known.pattern == new.pattern) {
+        Some(known) => known.access = known.access.and(new.access),
+        None => patterns.push(new),
+    }
+}
+
+/// Whether a text can stand in a line of rules: these are read word by word.
+pub(super) fn is_word(text: &[u8]) -> bool {
+    !text.iter().any(|byte| byte.is_ascii_whitespace() || matches!(byte, 0 | b'\x0b'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(rule: &str) -> KeyPattern {
+        KeyPattern::parse(rule.as_bytes()).unwrap_or_else(|| panic!("{rule}"))
+    }
+
+    #[test]
+    fn rules_of_keys() {
+        for (rule, access, printed) in [
+            ("~a*", Access::BOTH, "~a*"),
+            ("%R~a", Access::READ, "%R~a"),
+            ("%w~a", Access::WRITE, "%W~a"),
+            ("%RW~a", Access::BOTH, "~a"),
+            ("%WRR~", Access::BOTH, "~"),
+        ] {
+            let found = pattern(rule);
+            let mut out = Vec::new();
+            found.print(&mut out);
+            assert_eq!((found.access, &*out), (access, printed.as_bytes()), "{rule}");
+        }
+        for bad in ["", "a", "%", "%R", "%~a", "%X~a", "%RX~a", "~a b", "~a\0", "%R~\n"] {
+            assert!(KeyPattern::parse(bad.as_bytes()).is_none(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_within_a_prefix() {
+        let range = |min: &str, max: &str| {
+            Range::parse(min.as_bytes(), max.as_bytes()).expect("a range").expect("one that is not empty")
+        };
+        for (rule, min, max, allowed) in [
+            ("~a*", "[a", "(b", true),
+            ("~a*", "(a", "[azzz", true),
+            ("~a*", "[a", "[b", false),
+            ("~a*", "[a1", "(a2", true),
+            ("~a*", "-", "(b", false),
+            ("~a*", "[a", "+", false),
+            ("~a*", "[Z", "(b", false),
+            ("%R~*", "-", "+", true),
+            ("%W~*", "-", "+", false),
+            ("~a\\**", "[a*", "[a*z", true),
+            ("~a\\*", "[a*", "[a*", false),
+            ("~a\\\\*", "[a\\", "[a\\b", true),
+            ("~[a]*", "[a", "[ab", false),
+            ("~a*b*", "[a", "[ab", false),
+            ("~a", "[a", "[a", false),
+        ] {
+            assert_eq!(
+                pattern(rule).allows_range(&range(min, max), Access::READ),
+                allowed,
+                "{rule} {min} {max}"
+            );
+        }
+        let last = KeyPattern { access: Access::BOTH, pattern: b"\xff*".to_vec() };
+        assert!(last.allows_range(&range("[", "+").after(b"\xff".to_vec()).expect("a rest"), Access::READ));
+    }
+}

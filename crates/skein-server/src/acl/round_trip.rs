@@ -1,0 +1,105 @@
+//! For tests and fuzzing: what is printed makes the same users when it is read.
+
+use std::sync::Arc;
+
+use super::file::parse;
+use super::user::User;
+
+/// # Panics
+/// If one of the users is another one after it was printed and read.
+pub(crate) fn assert_read_back(users: &[Arc<User>]) {
+    let lines: Vec<Vec<u8>> = users.iter().map(|user| user.print()).collect();
+    let found = parse("printed", &lines.join(&b'\n')).unwrap_or_else(|error| panic!("{error}: {users:?}"));
+    assert!(found.values().eq(users), "{users:?}\n{found:?}");
+}
+
+/// Reads any bytes as an ACL file.
+///
+/// # Panics
+/// If there are users in it that are others after they were printed and read.
+pub(crate) fn assert_file_read_back(text: &[u8]) {
+    if let Ok(users) = parse("given", text) {
+        assert_read_back(&users.into_values().collect::<Vec<_>>());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::acl::Users;
+
+    const RULES: &[&str] = &[
+        "on",
+        "off",
+        "nopass",
+        "resetpass",
+        ">pw",
+        "<pw",
+        "~a*",
+        "%R~a*",
+        "%W~b",
+        "%RW~c",
+        "allkeys",
+        "resetkeys",
+        "&ch",
+        "allchannels",
+        "resetchannels",
+        "+@all",
+        "-@all",
+        "+get",
+        "-get",
+        "+set",
+        "+echo|hi",
+        "-echo",
+        "+echo",
+        "+@read",
+        "-@read",
+        "+@write",
+        "-@write",
+        "+@admin",
+        "-@dangerous",
+        "+@scripting",
+        "-@scripting",
+        "+client",
+        "-client|kill",
+        "+client|id",
+        "-client",
+        "+config|get",
+        "-config",
+        "+@connection",
+        "-@connection",
+        "(+get",
+        "~x)",
+        "(+@all",
+        "-get)",
+        "(~a))",
+        "(%R~q",
+        "+echo|ho)",
+        "clearselectors",
+        "reset",
+        "~)",
+        "~(",
+        "",
+    ];
+
+    proptest! {
+        #[test]
+        fn users_of_any_rules_come_back(chosen in prop::collection::vec(prop::sample::select(RULES), 0..30)) {
+            let users = Users::new(None);
+            // One by one, so that one that is refused does not undo the others.
+            for rules in chosen.chunks(2) {
+                let rules: Vec<&[u8]> = rules.iter().map(|rule| rule.as_bytes()).collect();
+                let _ = users.set(b"user", &rules);
+            }
+            assert_read_back(&users.all());
+        }
+
+        #[test]
+        fn files_of_any_rules_come_back(lines in prop::collection::vec(prop::collection::vec(prop::sample::select(RULES), 0..10), 0..4)) {
+            let lines = lines.iter().enumerate().map(|(i, rules)| format!("user u{i} {}", rules.join(" ")));
+            assert_file_read_back(lines.collect::<Vec<_>>().join("\n").as_bytes());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Rules of commands, and what can be wrong with a rule.
+
+use super::categories::Category;
+use super::ids::{self, Target};
+use super::patterns::is_word;
+use crate::commands::subcommands::place;
+
+/// Why a rule is refused. The texts are Redis's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RuleError {
+    #[error("Syntax error")]
+    Syntax,
+    #[error("Unknown command or category name in ACL")]
+    Unknown,
+    #[error(
+        "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. \
+         Try 'resetkeys' to start with an empty list of patterns"
+    )]
+    AfterAllKeys,
+    #[error(
+        "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. \
+         Try 'resetchannels' to start with an empty list of channels"
+    )]
+    AfterAllChannels,
+    #[error("The password you are trying to remove from the user does not exist")]
+    NoSuchPassword,
+    #[error(
+        "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters"
+    )]
+    BadHash,
+    #[error("Allowing first-arg of a subcommand is not supported")]
+    FirstArgOfSubcommand,
+}
+
+/// What a rule says of commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CommandRule {
+    /// `+get`, `-config|set`
+    Named { allowed: bool, target: Target },
+    /// `+@read`, `-@dangerous`
+    Category { allowed: bool, category: Category },
+    /// `+echo|hello`: with this first argument alone, in lower case.
+    FirstArg { command: usize, arg: Vec<u8> },
+}
+
+impl CommandRule {
+    /// From a rule that begins with `+` or `-`, but for those about all commands.
+    pub(super) fn parse(rule: &[u8]) -> Result<Self, RuleError> {
+        let (sign, name) = rule.split_first().ok_or(RuleError::Syntax)?;
+        let allowed = *sign == b'+';
+        if let [b'@', category @ ..] = name {
+            let category = Category::find(category).ok_or(RuleError::Unknown)?;
+            return Ok(Self::Category { allowed, category });
+        }
+        if let Some(target) = Target::find(name) {
+            return Ok(Self::Named { allowed, target });
+        }
+        let mut parts = name.splitn(2, |byte| *byte == b'|');
+        let (command, arg) = (parts.next().unwrap_or_default(), parts.next());
+        match (Target::find(command), arg) {
+            (Some(_), Some(b"")) => Err(RuleError::Syntax),
+            (Some(Target { command, .. }), Some(arg)) if allowed => Self::first_arg(command, arg),
+            _ => Err(RuleError::Unknown),
+        }
+    }
+
+    fn first_arg(command: usize, arg: &[u8]) -> Result<Self, RuleError> {
+        let known = Target::whole(command).row().subcommands;
+        let begin = arg.split(|byte| *byte == b'|').next().unwrap_or_default();
+        if place(known, begin).is_some() {
+            return Err(RuleError::FirstArgOfSubcommand);
+        }
+        if !known.is_empty() || begin.len() < arg.len() {
+            return Err(RuleError::Unknown);
+        }
+        if !is_word(arg) {
+            return Err(RuleError::Syntax);
+        }
+        Ok(Self::FirstArg { command, arg: arg.to_ascii_lowercase() })
+    }
+
+    /// Whether, after this rule, an earlier one does not matter any more.
+    pub(super) fn replaces(&self, earlier: &Self) -> bool {
+        match (self, earlier) {
+            (Self::Named { target, .. }, Self::Named { target: other, .. }) => {
+                target == other || *target == Target::whole(other.command)
+            }
+            (Self::Named { target, .. }, Self::FirstArg { command, .. }) => target.command == *command,
+            (Self::Category { category, .. }, Self::Category { category: other, .. }) => category == other,
+            (Self::Category { category, .. }, Self::FirstArg { command, .. }) => {
+                Target::whole(*command).categories().has(*category)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it is worth keeping although it may change nothing here: the first arguments, which are not looked through, and categories
+    /// without commands, which a Redis that reads the same file may have.
+    pub(super) fn says_more_than_it_does(&self, from_all: bool) -> bool {
+        match self {
+            Self::Named { .. } => false,
+            Self::Category { allowed, category } => *allowed != from_all && ids::is_empty(*category),
+            Self::FirstArg { .. } => true,
+        }
+    }
+
+    /// As it is written.
+    pub(super) fn print(&self, out: &mut Vec<u8>) {
+        let sign = |allowed: bool| if allowed { b'+' } else { b'-' };
+        match self {
+            Self::Named { allowed, target } => {
+                out.push(sign(*allowed));
+                out.extend_from_slice(target.name().as_bytes());
+            }
+            Self::Category { allowed, category } => {
+                out.push(sign(*allowed));
+                out.extend_from_slice(category.to_string().as_bytes());
+            }
+            Self::FirstArg { command, arg } => {
+                out.push(b'+');
+                out.extend_from_slice(Target::whole(*command).name().as_bytes());
+                out.push(b'|');
+                out.extend_from_slice(arg);
+            }
+        }
+    }
+}

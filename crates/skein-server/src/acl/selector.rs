@@ -1,0 +1,270 @@
+//! A set of rights: these commands, on these keys. A user has one, and may have more, each of which is enough by itself.
+
+use std::collections::BTreeSet;
+
+use super::ids::{CommandSet, Target};
+use super::needs::{Touched, touched};
+use super::patterns::{self, Access, KeyPattern, is_word};
+use super::rules::{CommandRule, RuleError};
+use crate::commands::skein::bounds::Range;
+use crate::resp::Args;
+
+/// Why a request is not allowed, the more telling the greater: one selector may refuse the command, and another one allow it, but not with this key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Denied {
+    /// The command, by its full name.
+    Command(&'static str),
+    /// A key: which one by its order, and what it is.
+    Key(usize, Vec<u8>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Selector {
+    commands: Commands,
+    /// Whether the rules of commands take from all commands, or add to none.
+    from_all: bool,
+    /// What was said of commands since then, one rule for each thing that was named.
+    rules: Vec<CommandRule>,
+    all_keys: bool,
+    keys: Vec<KeyPattern>,
+    all_channels: bool,
+    /// Kept as they are written: there are no channels here.
+    channels: Vec<Vec<u8>>,
+}
+
+impl Selector {
+    /// Nothing is allowed.
+    pub(crate) fn none() -> Self {
+        Self {
+            commands: Commands::none(),
+            from_all: false,
+            rules: Vec::new(),
+            all_keys: false,
+            keys: Vec::new(),
+            all_channels: false,
+            channels: Vec::new(),
+        }
+    }
+
+    /// Everything is allowed.
+    pub(crate) fn all() -> Self {
+        let mut selector = Self::none();
+        selector.set_all_commands(true);
+        (selector.all_keys, selector.all_channels) = (true, true);
+        selector
+    }
+
+    /// Whether no request would be refused.
+    pub(super) fn allows_all(&self) -> bool {
+        self.all_keys && self.commands.set.is_all()
+    }
+
+    fn set_all_commands(&mut self, allowed: bool) {
+        self.commands = if allowed { Commands::all() } else { Commands::none() };
+        self.from_all = allowed;
+        self.rules.clear();
+    }
+
+    /// Puts a rule in force.
+    pub(super) fn apply(&mut self, rule: &[u8]) -> Result<(), RuleError> {
+        let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
+        if is("allkeys") || rule == b"~*" {
+            self.set_all_keys();
+        } else if is("resetkeys") {
+            (self.all_keys, self.keys) = (false, Vec::new());
+        } else if is("allchannels") || rule == b"&*" {
+            (self.all_channels, self.channels) = (true, Vec::new());
+        } else if is("resetchannels") {
+            (self.all_channels, self.channels) = (false, Vec::new());
+        } else if is("allcommands") || is("+@all") {
+            self.set_all_commands(true);
+        } else if is("nocommands") || is("-@all") {
+            self.set_all_commands(false);
+        } else {
+            match rule.first() {
+                Some(b'~' | b'%') => self.add_keys(rule)?,
+                Some(b'&') => self.add_channel(&rule[1..])?,
+                Some(b'+' | b'-') => self.add_commands(CommandRule::parse(rule)?),
+                _ => return Err(RuleError::Syntax),
+            }
+        }
+        Ok(())
+    }
+
+    fn set_all_keys(&mut self) {
+        (self.all_keys, self.keys) = (true, Vec::new());
+    }
+
+    fn add_keys(&mut self, rule: &[u8]) -> Result<(), RuleError> {
+        if self.all_keys {
+            return Err(RuleError::AfterAllKeys);
+        }
+        let pattern = KeyPattern::parse(rule).ok_or(RuleError::Syntax)?;
+        if pattern.is_all() {
+            self.set_all_keys();
+        } else {
+            patterns::add(&mut self.keys, pattern);
+        }
+        Ok(())
+    }
+
+    fn add_channel(&mut self, pattern: &[u8]) -> Result<(), RuleError> {
+        if self.all_channels {
+            return Err(RuleError::AfterAllChannels);
+        }
+        if !is_word(pattern) {
+            return Err(RuleError::Syntax);
+        }
+        if !self.channels.iter().any(|known| known == pattern) {
+            self.channels.push(pattern.to_vec());
+        }
+        Ok(())
+    }
+
+    fn add_commands(&mut self, rule: CommandRule) {
+        if !self.commands.change(&rule) {
+            return;
+        }
+        self.rules.retain(|earlier| !rule.replaces(earlier));
+        self.rules.push(rule);
+    }
+
+    /// Drops rules of commands that say nothing new.
+    pub(super) fn tidy(&mut self) {
+        let mut at = 0;
+        while at < self.rules.len() {
+            let rule = self.rules.remove(at);
+            if rule.says_more_than_it_does(self.from_all) || self.replayed() != self.commands {
+                self.rules.insert(at, rule);
+                at += 1;
+            }
+        }
+    }
+
+    /// What the rules make of the commands.
+    fn replayed(&self) -> Commands {
+        let mut commands = if self.from_all { Commands::all() } else { Commands::none() };
+        for rule in &self.rules {
+            commands.change(rule);
+        }
+        commands
+    }
+
+    /// Whether a request may be run, the command being the one at this place of the table.
+    ///
+    /// # Errors
+    /// What must not be.
+    pub(super) fn check(&self, target: Target, args: &Args<'_>) -> Result<(), Denied> {
+        if !target.row().has_flag("no_auth") && !self.commands.allow(target, args) {
+            return Err(Denied::Command(target.name()));
+        }
+        if self.all_keys {
+            return Ok(());
+        }
+        match touched(target.command, args) {
+            Touched::Keys(keys) => {
+                let allowed =
+                    |key: &[u8], access: Access| self.keys.iter().any(|pattern| pattern.allows(key, access));
+                match keys.iter().position(|(key, access)| !allowed(key, *access)) {
+                    Some(at) => Err(Denied::Key(at, keys[at].0.to_vec())),
+                    None => Ok(()),
+                }
+            }
+            Touched::Range(range, name, access) if !self.allows_range(&range, access) => {
+                Err(Denied::Key(0, name.to_vec()))
+            }
+            Touched::Range(..) => Ok(()),
+        }
+    }
+
+    fn allows_range(&self, range: &Range, access: Access) -> bool {
+        self.keys.iter().any(|pattern| pattern.allows_range(range, access))
+    }
+
+    /// The rules of commands, as they are written.
+    pub(crate) fn print_commands(&self) -> Vec<u8> {
+        let mut out = if self.from_all { b"+@all".to_vec() } else { b"-@all".to_vec() };
+        for rule in &self.rules {
+            out.push(b' ');
+            rule.print(&mut out);
+        }
+        out
+    }
+
+    /// The patterns of keys, as they are written.
+    pub(crate) fn print_keys(&self) -> Vec<u8> {
+        if self.all_keys {
+            return b"~*".to_vec();
+        }
+        let print = |pattern: &KeyPattern| {
+            let mut out = Vec::new();
+            pattern.print(&mut out);
+            out
+        };
+        self.keys.iter().map(print).collect::<Vec<_>>().join(&b' ')
+    }
+
+    /// The patterns of channels, as they are written.
+    pub(crate) fn print_channels(&self) -> Vec<u8> {
+        if self.all_channels {
+            return b"&*".to_vec();
+        }
+        let print = |pattern: &Vec<u8>| [b"&", &**pattern].concat();
+        self.channels.iter().map(print).collect::<Vec<_>>().join(&b' ')
+    }
+
+    /// All of it, as rules that make it out of nothing.
+    pub(crate) fn print(&self) -> Vec<u8> {
+        let mut parts = vec![self.print_keys()];
+        if !self.all_channels {
+            parts.push(b"resetchannels".to_vec());
+        }
+        parts.extend([self.print_channels(), self.print_commands()]);
+        parts.retain(|part| !part.is_empty());
+        parts.join(&b' ')
+    }
+}
+
+/// Which commands are allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Commands {
+    set: CommandSet,
+    /// By place in the table, first arguments with which a command is allowed that is not allowed as such: `+echo|hello`.
+    first_args: BTreeSet<(usize, Vec<u8>)>,
+}
+
+impl Commands {
+    fn none() -> Self {
+        Self { set: CommandSet::none(), first_args: BTreeSet::new() }
+    }
+
+    fn all() -> Self {
+        Self { set: CommandSet::all(), first_args: BTreeSet::new() }
+    }
+
+    /// Does what the rule says; whether the rule is to be remembered.
+    fn change(&mut self, rule: &CommandRule) -> bool {
+        match rule {
+            CommandRule::Named { allowed, target } => {
+                self.set.set(*target, *allowed);
+                self.first_args.retain(|(command, _)| *command != target.command);
+            }
+            CommandRule::Category { allowed, category } => {
+                self.set.set_category(*category, *allowed);
+                self.first_args.retain(|(command, _)| !Target::whole(*command).categories().has(*category));
+            }
+            CommandRule::FirstArg { command, arg } => {
+                return !self.set.has(Target::whole(*command))
+                    && self.first_args.insert((*command, arg.clone()));
+            }
+        }
+        true
+    }
+
+    fn allow(&self, target: Target, args: &Args<'_>) -> bool {
+        let named = |(command, arg): &(usize, Vec<u8>)| {
+            *command == target.command && args.len() > 1 && args.get(1).eq_ignore_ascii_case(arg)
+        };
+        self.set.has(target) || self.first_args.iter().any(named)
+    }
+}

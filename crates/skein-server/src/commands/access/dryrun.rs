@@ -1,0 +1,36 @@
+//! ACL DRYRUN: whether a user may run a request.
+
+use crate::acl::Denied;
+use crate::commands::subcommands::find as find_subcommand;
+use crate::commands::table::COMMANDS;
+use crate::commands::{Context, Fault, find, takes};
+use crate::resp::{Args, Reply};
+
+pub(super) fn dry_run(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let not_found = |what: &str, name: &[u8]| {
+        Fault::owned([b"ERR ", what.as_bytes(), b" '", name, b"' not found"].concat())
+    };
+    let user = context.shared.acl.users.get(args.get(2)).ok_or_else(|| not_found("User", args.get(2)))?;
+    let request = args.rest(3);
+    let index = find(request.get(0)).ok_or_else(|| not_found("Command", request.get(0)))?;
+    let command = &COMMANDS[index];
+    let (mut name, mut arity) = (command.name.to_owned(), command.arity);
+    if !command.subcommands.is_empty() && request.len() > 1 {
+        let (subcommand, wanted) = find_subcommand(command.subcommands, request.get(1))
+            .ok_or_else(|| not_found("Command", request.get(0)))?;
+        (name, arity) = (format!("{name}|{subcommand}"), wanted);
+    }
+    if !takes(arity, request.len()) {
+        return Err(Fault::wrong_arity(&name));
+    }
+    match user.check(index, &request) {
+        Ok(()) => reply.ok(),
+        Err(Denied::Command(name)) => {
+            reply.bulk(format!("This user has no permissions to run the '{name}' command").as_bytes());
+        }
+        Err(Denied::Key(_, key)) => {
+            reply.bulk(&[b"This user has no permissions to access the '", &*key, b"' key"].concat());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! ACL LOG: who was turned away.
+
+use crate::acl::Entry;
+use crate::commands::{Context, Fault, fault, is};
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Reply};
+
+/// Entries that are told of if nothing else is asked for.
+const COUNT: usize = 10;
+
+pub(super) fn log(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let log = &context.shared.acl.log;
+    let count = match args.len() {
+        2 => COUNT,
+        3 if is(args.get(2), "RESET") => {
+            log.shorten(0);
+            reply.ok();
+            return Ok(());
+        }
+        // As in Redis, a negative number is none.
+        3 => usize::try_from(parse_i64(args.get(2)).ok_or(fault::NOT_AN_INTEGER)?).unwrap_or(0),
+        _ => return Err(super::too_many(args)),
+    };
+    let entries = log.newest(count);
+    reply.array(entries.len());
+    for entry in &entries {
+        write(entry, reply);
+    }
+    Ok(())
+}
+
+fn write(Entry { case, count, at }: &Entry, reply: &mut Reply<'_>) {
+    reply.map(7);
+    reply.bulk(b"count");
+    reply.count(usize::try_from(*count).unwrap_or(usize::MAX));
+    let context = if case.in_multi { "multi" } else { "toplevel" };
+    for (name, value) in [
+        ("reason", case.reason.name().as_bytes()),
+        ("context", context.as_bytes()),
+        ("object", &case.object),
+        ("username", &case.user),
+    ] {
+        reply.bulk(name.as_bytes());
+        reply.bulk(value);
+    }
+    reply.bulk(b"age-seconds");
+    reply.double((at.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
+    reply.bulk(b"client-info");
+    reply.bulk(case.client.as_bytes());
+}

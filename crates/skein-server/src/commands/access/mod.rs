@@ -1,0 +1,127 @@
+//! ACL: the users, and what they may do.
+
+pub(crate) mod denied;
+mod dryrun;
+mod log;
+mod users;
+
+use super::subcommands::{Subcommands, help, subcommand};
+use super::{Context, Fault, Next};
+use crate::acl::{self, CATEGORY_NAMES, Category};
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Reply};
+
+type Answer = Result<Next, Fault>;
+
+/// Bits of a generated password: as many as there are, and as many as are given without a word.
+const PASSWORD_BITS_MAX: i64 = 4096;
+const PASSWORD_BITS: usize = 256;
+
+const HELP: &[&str] = &[
+    "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "CAT [<category>]",
+    "    Return the categories, or the commands that are in one.",
+    "DELUSER <username> [<username> ...]",
+    "    Remove users, and disconnect their clients.",
+    "DRYRUN <username> <command> [<arg> ...]",
+    "    Return whether the user may run the command, which is not run.",
+    "GENPASS [<bits>]",
+    "    Return a new random password, of 256 bits or as many as are given.",
+    "GETUSER <username>",
+    "    Return what is known of a user.",
+    "LIST",
+    "    Return the users as lines of an ACL file.",
+    "LOAD",
+    "    Take the users from the ACL file.",
+    "LOG [<count> | RESET]",
+    "    Return the latest cases in which something was not allowed, or forget them.",
+    "SAVE",
+    "    Write the users to the ACL file.",
+    "SETUSER <username> <rule> [<rule> ...]",
+    "    Make a user, or change it.",
+    "USERS",
+    "    Return the names of the users.",
+    "WHOAMI",
+    "    Return the user of this connection.",
+    "HELP",
+    "    Prints this help.",
+];
+
+pub(super) const SUBCOMMANDS: Subcommands = &[
+    ("cat", -2),
+    ("deluser", -3),
+    ("dryrun", -4),
+    ("genpass", -2),
+    ("getuser", 3),
+    ("list", 2),
+    ("load", 2),
+    ("log", -2),
+    ("save", 2),
+    ("setuser", -3),
+    ("users", 2),
+    ("whoami", 2),
+    ("help", 2),
+];
+
+pub(super) fn acl(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    match subcommand("acl", SUBCOMMANDS, args)? {
+        "cat" => categories(args, reply)?,
+        "deluser" => return users::remove(context, args, reply),
+        "dryrun" => dryrun::dry_run(context, args, reply)?,
+        "genpass" => generate(args, reply)?,
+        "getuser" => users::get(context, args, reply),
+        "list" => users::list(context, reply),
+        "load" => return users::load(context, reply),
+        "log" => log::log(context, args, reply)?,
+        "save" => users::save(context, reply)?,
+        "setuser" => users::set(context, args, reply)?,
+        "users" => users::names(context, reply),
+        "whoami" => reply.bulk(&context.client.user().name),
+        _ => help(HELP, reply),
+    }
+    Ok(Next::Done)
+}
+
+/// The subcommands that take one argument more or none say so in words of their own.
+fn too_many(args: &Args<'_>) -> Fault {
+    let name = String::from_utf8_lossy(super::quoted(args.get(1), super::QUOTED_BYTES_MAX)).into_owned();
+    Fault::owned(format!("ERR unknown subcommand or wrong number of arguments for '{name}'. Try ACL HELP."))
+}
+
+fn categories(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let names: Vec<&str> = match args.len() {
+        2 => CATEGORY_NAMES.to_vec(),
+        3 => {
+            let category = Category::find(args.get(2)).ok_or_else(|| {
+                let name = super::quoted(args.get(2), super::QUOTED_BYTES_MAX);
+                Fault::owned([b"ERR Unknown category '", name, b"'"].concat())
+            })?;
+            acl::names_in(category)
+        }
+        _ => return Err(too_many(args)),
+    };
+    reply.array(names.len());
+    for name in &names {
+        reply.bulk(name.as_bytes());
+    }
+    Ok(())
+}
+
+fn generate(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let bits = match args.len() {
+        2 => PASSWORD_BITS,
+        3 => {
+            let bits = parse_i64(args.get(2)).ok_or(super::fault::NOT_AN_INTEGER)?;
+            let bits = usize::try_from(bits).ok().filter(|_| (1..=PASSWORD_BITS_MAX).contains(&bits));
+            bits.ok_or(Fault::text(
+                "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096",
+            ))?
+        }
+        _ => return Err(too_many(args)),
+    };
+    let password = acl::generate_password(bits).map_err(|error| {
+        Fault::owned(format!("ERR the system gave no random numbers: {error}; try again"))
+    })?;
+    reply.bulk(password.as_bytes());
+    Ok(())
+}

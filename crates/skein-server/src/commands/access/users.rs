@@ -1,0 +1,168 @@
+//! ACL SETUSER, GETUSER, DELUSER, LIST, USERS, LOAD, SAVE.
+
+use std::path::Path;
+
+use super::Answer;
+use crate::acl::{DEFAULT, LoadError, RuleError, Selector, SetError};
+use crate::commands::{Context, Fault, Next, QUOTED_BYTES_MAX, quoted};
+use crate::resp::{Args, Reply};
+
+pub(super) fn set(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let rules: Vec<&[u8]> = args.from(3).collect();
+    context.shared.acl.users.set(args.get(2), &rules).map_err(|error| refusal(&error))?;
+    tell(context, "a user was changed", args.get(2));
+    // What comes next on this connection is held against the new rights.
+    context.client.refresh(&context.shared.acl.users);
+    reply.ok();
+    Ok(())
+}
+
+/// Tells the log who did what to which user; never what was said of it, which may be a password.
+fn tell(context: &Context<'_>, what: &str, user: &[u8]) {
+    let by = context.client.user().name.escape_ascii();
+    tracing::info!(client = context.client.id, %by, user = %user.escape_ascii(), "{what}");
+}
+
+fn refusal(error: &SetError) -> Fault {
+    match error {
+        SetError::BadName => Fault::text("ERR Usernames can't contain spaces or null characters"),
+        SetError::Unmatched(rule) => Fault::owned(
+            [b"ERR Unmatched parenthesis in acl selector starting at '", &**rule, b"'."].concat(),
+        ),
+        SetError::Rule(rule, error) => {
+            let before = &b"ERR Error in ACL SETUSER modifier '"[..];
+            let after = format!("': {error}");
+            Fault::owned([before, without_secret(rule, *error), after.as_bytes()].concat())
+        }
+    }
+}
+
+/// A rule as errors quote it: what may be a password is left out.
+fn without_secret(rule: &[u8], error: RuleError) -> &[u8] {
+    match error {
+        RuleError::NoSuchPassword | RuleError::BadHash => &rule[..1],
+        _ => quoted(rule, QUOTED_BYTES_MAX),
+    }
+}
+
+pub(super) fn get(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    let Some(user) = context.shared.acl.users.get(args.get(2)) else {
+        reply.null();
+        return;
+    };
+    reply.map(6);
+    reply.bulk(b"flags");
+    let flags = user.flags();
+    reply.set(flags.len());
+    for flag in &flags {
+        reply.bulk(flag.as_bytes());
+    }
+    reply.bulk(b"passwords");
+    let hashes = user.hashes();
+    reply.array(hashes.len());
+    for hash in &hashes {
+        reply.bulk(hash.as_bytes());
+    }
+    write_rights(&user.root, reply);
+    reply.bulk(b"selectors");
+    reply.array(user.selectors.len());
+    for selector in &user.selectors {
+        reply.map(3);
+        write_rights(selector, reply);
+    }
+}
+
+fn write_rights(selector: &Selector, reply: &mut Reply<'_>) {
+    for (name, rules) in [
+        ("commands", selector.print_commands()),
+        ("keys", selector.print_keys()),
+        ("channels", selector.print_channels()),
+    ] {
+        reply.bulk(name.as_bytes());
+        reply.bulk(&rules);
+    }
+}
+
+pub(super) fn remove(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    if args.from(2).any(|name| name == DEFAULT) {
+        return Err(Fault::text("ERR The 'default' user cannot be removed"));
+    }
+    let users = &context.shared.acl.users;
+    let removed: Vec<&[u8]> = args.from(2).filter(|name| users.remove(name)).collect();
+    for name in &removed {
+        tell(context, "a user was removed", name);
+    }
+    reply.count(removed.len());
+    Ok(disconnect(context, &removed))
+}
+
+/// Closes the connections of these users; whether this one is to be closed, too.
+fn disconnect(context: &Context<'_>, names: &[&[u8]]) -> Next {
+    let mut next = Next::Done;
+    if names.is_empty() {
+        return next;
+    }
+    for card in context.shared.clients.all() {
+        let theirs = names.contains(&&*card.said().user);
+        if !theirs || !card.kill() {
+            continue;
+        }
+        if card.place.client == context.client.id {
+            next = Next::Close;
+        } else {
+            context.shared.disconnect(card.place);
+        }
+    }
+    next
+}
+
+pub(super) fn list(context: &Context<'_>, reply: &mut Reply<'_>) {
+    let users = context.shared.acl.users.all();
+    reply.array(users.len());
+    for user in &users {
+        reply.bulk(&user.print());
+    }
+}
+
+pub(super) fn names(context: &Context<'_>, reply: &mut Reply<'_>) {
+    let users = context.shared.acl.users.all();
+    reply.array(users.len());
+    for user in &users {
+        reply.bulk(&user.name);
+    }
+}
+
+fn file<'c>(context: &'c Context<'_>) -> Result<&'c Path, Fault> {
+    context.shared.acl.file.as_deref().ok_or(Fault::text(
+        "ERR This SkeinDB instance is not configured to use an ACL file. Start it with --acl-file FILE, or specify users via the ACL SETUSER command.",
+    ))
+}
+
+/// The file is read at once: it is short, and who asks wants the answer.
+pub(super) fn load(context: &mut Context<'_>, reply: &mut Reply<'_>) -> Answer {
+    let path = file(context)?;
+    let changed = context.shared.acl.users.load(path).map_err(|error| match error {
+        LoadError::Read(cause) => {
+            Fault::owned(format!("ERR Error loading ACLs, opening file '{}': {cause}", path.display()))
+        }
+        LoadError::Wrong(what) => Fault::owned(format!(
+            "ERR {what}WARNING: ACL errors detected, no change to the previously active ACL rules was performed"
+        )),
+    })?;
+    tracing::info!(client = context.client.id, path = %path.display(), "the users were loaded");
+    context.client.refresh(&context.shared.acl.users);
+    reply.ok();
+    let changed: Vec<&[u8]> = changed.iter().map(Vec::as_slice).collect();
+    Ok(disconnect(context, &changed))
+}
+
+/// And it is written at once, like that.
+pub(super) fn save(context: &Context<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let path = file(context)?;
+    context.shared.acl.users.save(path).map_err(|cause| {
+        tracing::error!(%cause, path = %path.display(), "the ACL file was not saved");
+        Fault::owned(format!("ERR There was an error trying to save the ACLs to {}: {cause}", path.display()))
+    })?;
+    reply.ok();
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Which clients CLIENT KILL is about.
+
+use crate::acl::Users;
+use crate::clients::Card;
+use crate::commands::fault::SYNTAX;
+use crate::commands::{Fault, is};
+use crate::resp::Args;
+use crate::resp::number::parse_i64;
+use crate::transport::Address;
+
+/// A text with what the client sent in quotes.
+fn quoting(before: &str, text: &[u8]) -> Fault {
+    Fault::owned([before.as_bytes(), b" '", text, b"'"].concat())
+}
+
+/// Whether clients of this kind are those that there are: normal ones. There are no replicas, masters and subscribers.
+pub(super) fn check_kind(name: &[u8]) -> Result<bool, Fault> {
+    match ["normal", "slave", "replica", "pubsub", "master"].iter().position(|kind| is(name, kind)) {
+        Some(kind) => Ok(kind == 0),
+        None => Err(quoting("ERR Unknown client type", name)),
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Filter<'a> {
+    address: Option<&'a [u8]>,
+    local: Option<&'a [u8]>,
+    id: Option<u64>,
+    user: Option<&'a [u8]>,
+    /// Of a kind of which there are none.
+    nobody: bool,
+    skip_me: bool,
+}
+
+impl<'a> Filter<'a> {
+    pub(super) fn of_address(address: &'a [u8]) -> Self {
+        Self { address: Some(address), local: None, id: None, user: None, nobody: false, skip_me: false }
+    }
+
+    /// What the options from argument 2 on say.
+    pub(super) fn parse(args: &Args<'a>, users: &Users) -> Result<Self, Fault> {
+        let mut filter =
+            Self { address: None, local: None, id: None, user: None, nobody: false, skip_me: true };
+        let mut rest = args.from(2);
+        while let Some(option) = rest.next() {
+            let value = rest.next().ok_or(SYNTAX)?;
+            if is(option, "ID") {
+                let id = parse_i64(value).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0);
+                filter.id = Some(id.ok_or(Fault::text("ERR client-id should be greater than 0"))?);
+            } else if is(option, "TYPE") {
+                filter.nobody = !check_kind(value)?;
+            } else if is(option, "ADDR") {
+                filter.address = Some(value);
+            } else if is(option, "LADDR") {
+                filter.local = Some(value);
+            } else if is(option, "USER") {
+                if users.get(value).is_none() {
+                    return Err(quoting("ERR No such user", value));
+                }
+                filter.user = Some(value);
+            } else if is(option, "SKIPME") && (is(value, "YES") || is(value, "NO")) {
+                filter.skip_me = is(value, "YES");
+            } else {
+                return Err(SYNTAX);
+            }
+        }
+        Ok(filter)
+    }
+
+    pub(super) fn fits(&self, card: &Card, me: u64) -> bool {
+        let at = |wanted: Option<&[u8]>, address: Option<&Address>| {
+            wanted
+                .is_none_or(|wanted| address.is_some_and(|address| address.to_string().as_bytes() == wanted))
+        };
+        !self.nobody
+            && at(self.address, card.address.as_ref())
+            && at(self.local, card.local.as_ref())
+            && self.id.is_none_or(|id| id == card.place.client)
+            && self.user.is_none_or(|user| card.said().user == user)
+            && !(self.skip_me && card.place.client == me)
+    }
+}

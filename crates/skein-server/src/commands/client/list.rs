@@ -1,0 +1,50 @@
+//! A client as a line of CLIENT LIST, with Redis's names where the meaning is the same.
+
+use crate::client::Client;
+use crate::clients::Card;
+use crate::commands::Resolved;
+use crate::shared::Shared;
+use crate::transport::Address;
+
+/// The line of a client; `running` is what `me` is doing, unless that is an EXEC.
+pub(in crate::commands) fn line(shared: &Shared, me: &Client, card: &Card, running: &str) -> String {
+    let (age, idle) = card.age_and_idle(shared.started.elapsed());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let address = |address: &Option<Address>| address.as_ref().map_or_else(String::new, ToString::to_string);
+    let command = match Resolved::of(card.command()) {
+        _ if card.place.client == me.id => {
+            if me.in_exec() {
+                "exec"
+            } else {
+                running
+            }
+        }
+        Resolved::Command(command) | Resolved::WrongArity(command) => command.name,
+        Resolved::Unknown => "NULL",
+    };
+    let said = card.said().clone();
+    let flags: String = [
+        (card.queued().is_some(), 'x'),
+        (matches!(card.address, Some(Address::Unix(_))), 'U'),
+        (said.no_evict, 'e'),
+    ]
+    .iter()
+    .filter_map(|(has, flag)| has.then_some(*flag))
+    .collect();
+    let flags = if flags.is_empty() { "N" } else { &flags };
+    format!(
+        "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db=0 sub=0 psub=0 ssub=0 multi={} \
+         cmd={command} user={} redir=-1 resp={} lib-name={} lib-ver={}\n",
+        card.place.client,
+        address(&card.address),
+        address(&card.local),
+        card.file,
+        text(&said.name),
+        flags,
+        card.queued().unwrap_or(-1),
+        text(&said.user),
+        card.protocol(),
+        text(&said.library),
+        text(&said.library_version),
+    )
+}

@@ -1,0 +1,119 @@
+//! CONFIG: what the server runs with, under Redis's names.
+
+mod memory;
+mod observing;
+mod output_limit;
+mod rewrite;
+mod table;
+mod tls;
+mod values;
+
+use super::fault::SYNTAX;
+use super::subcommands::{Subcommands, help, subcommand};
+use super::{Context, Fault, Next, glob, is};
+use crate::resp::{Args, Reply};
+use crate::shared::Shared;
+use skein_sync::locks::lock;
+use table::{PARAMETERS, Parameter};
+
+const HELP: &[&str] = &[
+    "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "GET <pattern> [<pattern> [...]]",
+    "    Return the parameters that match a pattern, and their values.",
+    "SET <parameter> <value> [<parameter> <value> [...]]",
+    "    Set parameters, of those that can change while the server runs.",
+    "RESETSTAT",
+    "    Count anew what INFO stats counts.",
+    "REWRITE",
+    "    Write what was set to the file of skein serve --config, without what is secret.",
+    "HELP",
+    "    Prints this help.",
+];
+
+pub(super) const SUBCOMMANDS: Subcommands =
+    &[("get", -3), ("set", -4), ("resetstat", 2), ("rewrite", 2), ("help", 2)];
+
+pub(super) fn config(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    match subcommand("config", SUBCOMMANDS, args)? {
+        "get" => get(context.shared, args, reply),
+        "set" => {
+            set(context.shared, args)?;
+            reply.ok();
+        }
+        "resetstat" => {
+            context.shared.reset_statistics();
+            reply.ok();
+        }
+        "rewrite" => {
+            rewrite::rewrite(context.shared)?;
+            reply.ok();
+        }
+        _ => help(HELP, reply),
+    }
+    Ok(Next::Done)
+}
+
+fn get(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) {
+    // As in Redis, a name that is no pattern comes back as it was written.
+    let named = |parameter: &Parameter| {
+        let fits = |pattern: &&[u8]| glob::matches(&pattern.to_ascii_lowercase(), parameter.name.as_bytes());
+        let pattern = args.from(2).find(fits)?;
+        let plain = !pattern.iter().any(|byte| b"[*?".contains(byte));
+        Some((if plain { pattern } else { parameter.name.as_bytes() }, parameter.value(shared)))
+    };
+    let found: Vec<(&[u8], String)> = PARAMETERS.iter().filter_map(named).collect();
+    reply.map(found.len());
+    for (name, value) in found {
+        reply.bulk(name);
+        reply.bulk(value.as_bytes());
+    }
+}
+
+/// All or none. A value that is in force already can be set to any parameter.
+fn set(shared: &Shared, args: &Args<'_>) -> Result<(), Fault> {
+    if !args.len().is_multiple_of(2) {
+        return Err(SYNTAX);
+    }
+    let _one = lock(&shared.configuring);
+    let mut named: Vec<(&Parameter, &[u8])> = Vec::new();
+    for at in (2..args.len()).step_by(2) {
+        let Some(parameter) = PARAMETERS.iter().find(|known| is(args.get(at), known.name)) else {
+            let before = &b"ERR Unknown option or number of arguments for CONFIG SET - '"[..];
+            return Err(Fault::owned([before, args.get(at), b"'"].concat()));
+        };
+        let unchanged = parameter.value(shared).as_bytes() == args.get(at + 1);
+        if parameter.is_fixed(shared) && !unchanged {
+            return Err(failed(parameter, "can't set immutable config"));
+        }
+        if named.iter().any(|(other, _)| other.name == parameter.name) {
+            return Err(failed(parameter, "duplicate parameter"));
+        }
+        named.push((parameter, args.get(at + 1)));
+    }
+    let mut changes = Vec::new();
+    for &(parameter, value) in &named {
+        changes.push(parameter.change(shared, value).map_err(|why| failed(parameter, &why))?);
+    }
+    changes.extend(tls::change(shared, &named)?);
+    for apply in changes {
+        apply(shared);
+    }
+    let set = named.iter().map(|(parameter, _)| *parameter).filter(|parameter| !parameter.is_fixed(shared));
+    lock(&shared.settings.set_by_clients).extend(set.map(|parameter| parameter.name));
+    Ok(())
+}
+
+/// How many parameters would take this value.
+#[cfg(fuzzing)]
+pub(crate) fn takers(text: &[u8]) -> usize {
+    PARAMETERS.iter().filter(|parameter| parameter.takes(text)).count()
+}
+
+fn failed(parameter: &Parameter, why: &str) -> Fault {
+    let name = parameter.name;
+    Fault::owned(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"))
+}

@@ -1,0 +1,85 @@
+//! What is noted of the requests, and what is logged.
+
+use tracing::level_filters::LevelFilter;
+
+use super::table::Apply;
+use crate::resp::number::parse_i64;
+use crate::shared::Shared;
+
+/// `slowlog-log-slower-than`: microseconds, -1 for never.
+pub(super) fn slower_than(shared: &Shared) -> String {
+    shared.settings.observing.slower_than().to_string()
+}
+
+pub(super) fn change_slower_than(text: &[u8]) -> Result<Apply, String> {
+    let micros = parse_i64(text).ok_or("argument couldn't be parsed into an integer")?;
+    if micros < -1 {
+        return Err(format!("argument must be between -1 and {} inclusive", i64::MAX));
+    }
+    Ok(Box::new(move |shared| shared.settings.observing.set_slower_than(micros)))
+}
+
+/// `latency-tracking`: whether there are histograms.
+pub(super) fn tracking(shared: &Shared) -> String {
+    if shared.settings.observing.tracking() { "yes" } else { "no" }.to_owned()
+}
+
+pub(super) fn change_tracking(text: &[u8]) -> Result<Apply, String> {
+    let on = match text.to_ascii_lowercase().as_slice() {
+        b"yes" => true,
+        b"no" => false,
+        _ => return Err("argument must be 'yes' or 'no'".to_owned()),
+    };
+    Ok(Box::new(move |shared| shared.settings.observing.set_tracking(on)))
+}
+
+/// Percentiles at a time; more help nobody.
+const PERCENTILES_MAX: usize = 32;
+
+/// `latency-tracking-info-percentiles`: those of INFO latencystats, with spaces between them.
+pub(super) fn percentiles(shared: &Shared) -> String {
+    let all = shared.settings.observing.percentiles();
+    all.iter().map(f64::to_string).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn change_percentiles(text: &[u8]) -> Result<Apply, String> {
+    let name = "latency-tracking-info-percentiles";
+    let text = std::str::from_utf8(text).map_err(|_| format!("Invalid {name} parameters"))?;
+    let numbers: Result<Vec<f64>, _> = text.split_whitespace().map(str::parse).collect();
+    let numbers = numbers.map_err(|_| format!("Invalid {name} parameters"))?;
+    if !numbers.iter().all(|percent| (0.0..=100.0).contains(percent)) {
+        return Err(format!("{name} parameters should sit between [0.0,100.0]"));
+    }
+    if numbers.len() > PERCENTILES_MAX {
+        return Err(format!("{} percentiles are more than the limit of {PERCENTILES_MAX}", numbers.len()));
+    }
+    Ok(Box::new(move |shared| shared.settings.observing.set_percentiles(numbers)))
+}
+
+/// Redis's names of levels, and what they are here.
+const LEVELS: [(&str, LevelFilter); 4] = [
+    ("debug", LevelFilter::TRACE),
+    ("verbose", LevelFilter::DEBUG),
+    ("notice", LevelFilter::INFO),
+    ("warning", LevelFilter::WARN),
+];
+
+/// `loglevel`: the name of what is logged now, by whomever it was set; `warning` if that is less.
+pub(super) fn log_level(_: &Shared) -> String {
+    let now = LevelFilter::current();
+    let found = LEVELS.iter().find(|(_, level)| *level <= now);
+    found.map_or("warning", |(name, _)| *name).to_owned()
+}
+
+pub(super) fn change_log_level(text: &[u8]) -> Result<Apply, String> {
+    let found = LEVELS.into_iter().find(|(name, _)| text.eq_ignore_ascii_case(name.as_bytes()));
+    let Some((_, level)) = found else {
+        let names = LEVELS.map(|(name, _)| name).join(", ");
+        return Err(format!("argument(s) must be one of the following: {names}"));
+    };
+    Ok(Box::new(move |shared| {
+        if let Some(log) = &shared.options.log {
+            log.set_level(level);
+        }
+    }))
+}

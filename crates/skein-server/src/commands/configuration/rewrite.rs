@@ -1,0 +1,172 @@
+//! CONFIG REWRITE: what CONFIG SET has set, as options of `skein serve`, for the file that it was started with.
+//!
+//! ```text
+//!   CONFIG SET timeout 60 ─► set_by_clients ─► idle-timeout = "60s" ─► OptionsFile
+//! ```
+//!
+//! What nobody has set stays as it is in the file, be it that the command line said something else.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use skein_sync::locks::lock;
+
+use super::table::PARAMETERS;
+use crate::commands::Fault;
+use crate::config::OptionValue;
+use crate::shared::Shared;
+
+/// Options, and what they are to be.
+type Options = Vec<(&'static str, OptionValue)>;
+
+/// Writes what was set.
+pub(super) fn rewrite(shared: &Shared) -> Result<(), Fault> {
+    let Some(file) = &shared.options.options_file else {
+        return Err(Fault::text("ERR The server is running without a config file"));
+    };
+    // From the values on: who writes last writes the last values. CONFIG SET does not wait for the disk with us.
+    let _writing = lock(&shared.rewriting);
+    file.rewrite(&options_set(shared)?).map_err(|why| failed(&why))
+}
+
+fn failed(why: &str) -> Fault {
+    Fault::owned(format!("ERR Rewriting config file: {why}"))
+}
+
+/// What was set, as of one moment.
+fn options_set(shared: &Shared) -> Result<Options, Fault> {
+    let _one = lock(&shared.configuring);
+    let set = lock(&shared.settings.set_by_clients);
+    let mut options = Options::new();
+    for parameter in PARAMETERS.iter().filter(|parameter| set.contains(parameter.name)) {
+        if let Some(path) = parameter.tls_path(shared) {
+            check_path(parameter.name, &path).map_err(|why| failed(&why))?;
+        }
+        if let Some(more) = options_of(parameter.name, &parameter.value(shared)) {
+            options.extend(more);
+        } else {
+            tracing::warn!(parameter = parameter.name, "CONFIG REWRITE cannot write this parameter");
+        }
+    }
+    Ok(options)
+}
+
+/// The file is text: another path than this one would be in it.
+fn check_path(name: &str, path: &Path) -> Result<(), String> {
+    if path.to_str().is_some() {
+        return Ok(());
+    }
+    let path = path.as_os_str().as_bytes().escape_ascii();
+    Err(format!("{name} {path} is no UTF-8, which the file has to be; give it another name"))
+}
+
+/// A parameter with this value as options; `None` if there is no option for it.
+fn options_of(name: &str, value: &str) -> Option<Options> {
+    let number = || value.parse().map_or_else(|_| text(value), OptionValue::Number);
+    let seconds = || text(&format!("{value}s"));
+    Some(vec![match name {
+        "acllog-max-len" => ("max-acl-log", number()),
+        "client-output-buffer-limit" => return output_limit(value),
+        "client-query-buffer-limit" => ("max-request", number()),
+        "latency-monitor-threshold" => ("latency-threshold", text(&format!("{value}ms"))),
+        "latency-tracking" => ("no-latency-tracking", OptionValue::Switch(value == "no")),
+        "loglevel" => ("log-level", text(log_level(value))),
+        "max-arguments" => ("max-arguments", number()),
+        "max-output" => ("max-output", number()),
+        "max-pipeline" => ("max-pipeline", number()),
+        "max-reply" => ("max-reply", number()),
+        "maxclients" => ("max-clients", number()),
+        "maxmemory" => ("max-memory", number()),
+        "maxmemory-policy" => ("max-memory-policy", text(value)),
+        "proto-max-bulk-len" => ("max-argument", number()),
+        "slowlog-log-slower-than" => ("slowlog-slower-than", text(&slower_than(value))),
+        "slowlog-max-len" => ("slowlog-max-len", number()),
+        "tcp-keepalive" => ("tcp-keepalive", seconds()),
+        "timeout" => ("idle-timeout", seconds()),
+        "tls-ca-cert-file" => ("tls-ca", text(value)),
+        "tls-cert-file" => ("tls-cert", text(value)),
+        "tls-handshake-timeout" => ("tls-handshake-timeout", seconds()),
+        "tls-key-file" => ("tls-key", text(value)),
+        _ => return None,
+    }])
+}
+
+fn text(value: &str) -> OptionValue {
+    OptionValue::Text(value.to_owned())
+}
+
+/// `normal`, and its three numbers.
+fn output_limit(value: &str) -> Option<Options> {
+    let mut words = value.split(' ').skip(1);
+    let mut bytes = || words.next()?.parse().ok().map(OptionValue::Number);
+    let (hard, soft, seconds) = (bytes()?, bytes()?, words.next()?);
+    Some(vec![
+        ("output-hard-limit", hard),
+        ("output-soft-limit", soft),
+        ("output-soft-time", text(&format!("{seconds}s"))),
+    ])
+}
+
+/// Microseconds.
+fn slower_than(micros: &str) -> String {
+    if micros.starts_with('-') { "never".to_owned() } else { format!("{micros}us") }
+}
+
+/// Redis's level as that of the option.
+fn log_level(level: &str) -> &'static str {
+    match level {
+        "debug" => "trace",
+        "verbose" => "debug",
+        "notice" => "info",
+        _ => "warn",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parameters that stay what they are in the file: a password is in a file of its own, as a secret, and percentiles have no option.
+    const NOT_WRITTEN: [&str; 2] = ["latency-tracking-info-percentiles", "requirepass"];
+
+    #[test]
+    fn every_parameter_that_changes_is_written() {
+        for parameter in PARAMETERS.iter().filter(|parameter| parameter.changes()) {
+            let value = if parameter.name == "client-output-buffer-limit" { "normal 1 2 3" } else { "1" };
+            let written = options_of(parameter.name, value).is_some();
+            assert_eq!(written, !NOT_WRITTEN.contains(&parameter.name), "{}", parameter.name);
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_no_text_is_not_written_as_another_one() {
+        let path = |bytes: &'static [u8]| Path::new(std::ffi::OsStr::from_bytes(bytes));
+        assert_eq!(check_path("tls-key-file", path("/k\u{f6}/key".as_bytes())), Ok(()));
+        let why = check_path("tls-key-file", path(b"/k\xf6/key")).expect_err("no text");
+        assert!(why.contains(r"tls-key-file /k\xf6/key is no UTF-8"), "{why}");
+    }
+
+    #[test]
+    fn values_have_the_units_of_the_options() {
+        let number = OptionValue::Number;
+        for (name, value, options) in [
+            ("timeout", "60", vec![("idle-timeout", text("60s"))]),
+            ("maxmemory", "1024", vec![("max-memory", number(1024))]),
+            ("latency-tracking", "no", vec![("no-latency-tracking", OptionValue::Switch(true))]),
+            ("slowlog-log-slower-than", "1500", vec![("slowlog-slower-than", text("1500us"))]),
+            ("slowlog-log-slower-than", "-1", vec![("slowlog-slower-than", text("never"))]),
+            ("loglevel", "verbose", vec![("log-level", text("debug"))]),
+            (
+                "client-output-buffer-limit",
+                "normal 10 5 60",
+                vec![
+                    ("output-hard-limit", number(10)),
+                    ("output-soft-limit", number(5)),
+                    ("output-soft-time", text("60s")),
+                ],
+            ),
+        ] {
+            assert_eq!(options_of(name, value), Some(options), "{name} {value}");
+        }
+    }
+}

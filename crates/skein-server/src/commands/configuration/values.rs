@@ -1,0 +1,91 @@
+//! Numbers as CONFIG SET takes them: with Redis's units and its words for what is none.
+
+use crate::resp::number::parse_i64;
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Things or seconds: a plain number.
+    Count,
+    /// Bytes: a number with `b`, `k` (1,000), `kb` (1,024), `m`, `mb`, `g` or `gb`, in any case, or none.
+    Bytes,
+}
+
+/// A number between the bounds, both included; `Err` says what is wrong.
+pub(super) fn parse(text: &[u8], unit: Unit, (min, max): (usize, usize)) -> Result<usize, String> {
+    let out_of_bounds = || format!("argument must be between {min} and {max} inclusive");
+    let value = match unit {
+        Unit::Count => {
+            let value = parse_i64(text).ok_or("argument couldn't be parsed into an integer")?;
+            usize::try_from(value).map_err(|_| out_of_bounds())?
+        }
+        Unit::Bytes => bytes(text).ok_or("argument must be a memory value")?,
+    };
+    if (min..=max).contains(&value) { Ok(value) } else { Err(out_of_bounds()) }
+}
+
+/// A number of bytes with its unit; `None` if it is none.
+pub(super) fn bytes(text: &[u8]) -> Option<usize> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, unit) = text.split_at(digits);
+    let factor: usize = match unit.to_ascii_lowercase().as_slice() {
+        b"" | b"b" => 1,
+        b"k" => 1000,
+        b"kb" => 1 << 10,
+        b"m" => 1000 * 1000,
+        b"mb" => 1 << 20,
+        b"g" => 1000 * 1000 * 1000,
+        b"gb" => 1 << 30,
+        _ => return None,
+    };
+    // As in Redis no digits are 0, and what no machine can address is as much as can be.
+    let digit = |total: usize, digit: &u8| total.saturating_mul(10).saturating_add(usize::from(digit - b'0'));
+    Some(number.iter().fold(0, digit).saturating_mul(factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_as_in_redis() {
+        for (text, value) in [
+            ("0", Some(0)),
+            ("512", Some(512)),
+            ("2b", Some(2)),
+            ("2k", Some(2000)),
+            ("2KB", Some(2048)),
+            ("3m", Some(3_000_000)),
+            ("3mB", Some(3 << 20)),
+            ("1g", Some(1_000_000_000)),
+            ("1gb", Some(1 << 30)),
+            ("", Some(0)),
+            ("k", Some(0)),
+            ("-1", None),
+            ("1.5mb", None),
+            ("1 kb", None),
+            ("1tb", None),
+            ("99999999999999999999", Some(usize::MAX)),
+            ("99999999999999999gb", Some(usize::MAX)),
+        ] {
+            assert_eq!(bytes(text.as_bytes()), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_and_words() {
+        let counted = |text: &str| parse(text.as_bytes(), Unit::Count, (2, 9));
+        assert_eq!((counted("2"), counted("9")), (Ok(2), Ok(9)));
+        for text in ["1", "10", "-1"] {
+            assert_eq!(counted(text), Err("argument must be between 2 and 9 inclusive".to_owned()));
+        }
+        for text in ["", "x", "2k", " 2", "99999999999999999999"] {
+            assert_eq!(counted(text), Err("argument couldn't be parsed into an integer".to_owned()));
+        }
+        assert_eq!(parse(b"x", Unit::Bytes, (2, 9)), Err("argument must be a memory value".to_owned()));
+        assert_eq!(
+            parse(b"1kb", Unit::Bytes, (2, 9)),
+            Err("argument must be between 2 and 9 inclusive".to_owned())
+        );
+    }
+}

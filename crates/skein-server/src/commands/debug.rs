@@ -1,0 +1,53 @@
+//! DEBUG, where the server's options allow it: for tests of clients.
+
+use std::time::Duration;
+
+use super::subcommands::{help, unknown_or_wrong};
+use super::{Context, Fault, Next, is};
+use crate::resp::{Args, Reply};
+
+/// The longest sleep.
+const SLEEP_MAX: Duration = Duration::from_hours(1);
+
+const HELP: &[&str] = &[
+    "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "SLEEP <seconds>",
+    "    Stop serving the clients of this worker for <seconds>. Decimals allowed.",
+    "HELP",
+    "    Prints this help.",
+];
+
+pub(super) fn debug(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    if !context.shared.options.debug_command {
+        return Err(Fault::text(
+            "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
+             local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
+        ));
+    }
+    let subcommand = args.get(1);
+    if is(subcommand, "HELP") && args.len() == 2 {
+        help(HELP, reply);
+    } else if is(subcommand, "SLEEP") && args.len() == 3 {
+        std::thread::sleep(parse_sleep(args.get(2))?);
+        reply.ok();
+    } else {
+        return Err(unknown_or_wrong("debug", args));
+    }
+    Ok(Next::Done)
+}
+
+fn parse_sleep(text: &[u8]) -> Result<Duration, Fault> {
+    let seconds: Option<f64> = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.filter(|time| *time <= SLEEP_MAX).ok_or_else(|| {
+        let shown = text[..text.len().min(64)].escape_ascii();
+        Fault::owned(format!(
+            "ERR DEBUG SLEEP {shown}: give seconds from 0 to {}, decimals allowed",
+            SLEEP_MAX.as_secs()
+        ))
+    })
+}

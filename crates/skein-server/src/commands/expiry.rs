@@ -1,0 +1,313 @@
+//! Commands about when keys expire.
+//!
+//! ```text
+//!   EX 10   PX 10000   EXAT 1700000010   PXAT 1700000010000   ─►  milliseconds since 1970, which the row keeps
+//! ```
+//!
+//! What counts as now is the worker's time, which stands while it serves a group of connections; so a command sees one time.
+
+use super::fault::{NOT_AN_INTEGER, SYNTAX};
+use super::strings::get;
+use super::{Context, Fault, Next, is};
+use crate::engine::{Change, RowRef, RowWriter as _, Writer};
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Reply};
+
+/// In what an argument says when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    /// Milliseconds of one.
+    ms: i64,
+    /// Counted from now, and not from 1970.
+    from_now: bool,
+}
+
+const EX: Unit = Unit { ms: 1000, from_now: true };
+const PX: Unit = Unit { ms: 1, from_now: true };
+const EXAT: Unit = Unit { ms: 1000, from_now: false };
+const PXAT: Unit = Unit { ms: 1, from_now: false };
+
+impl Unit {
+    /// Milliseconds since 1970, or none if that is more than there are.
+    fn to_ms(self, number: i64, now: u64) -> Option<i64> {
+        let base = if self.from_now { i64::try_from(now).ok()? } else { 0 };
+        number.checked_mul(self.ms)?.checked_add(base)
+    }
+}
+
+fn bad_time(command: &str) -> Fault {
+    Fault::owned(format!("ERR invalid expire time in '{command}' command"))
+}
+
+/// The time that `text` says, which is to be after 1970.
+fn time_of(command: &str, unit: Unit, text: &[u8], now: u64) -> Result<u64, Fault> {
+    let number = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
+    let at = if number > 0 { unit.to_ms(number, now) } else { None };
+    at.and_then(|at| u64::try_from(at).ok()).ok_or_else(|| bad_time(command))
+}
+
+/// What SET and GETEX are told about the expiry of the key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Expiry<'a> {
+    /// Nothing.
+    #[default]
+    Unsaid,
+    /// KEEPTTL
+    Keep,
+    /// PERSIST
+    Persist,
+    /// At a time.
+    At(Unit, &'a [u8]),
+}
+
+impl<'a> Expiry<'a> {
+    /// Takes an option, and what follows it; false if it is not one about expiry, or does not go with those before.
+    pub(super) fn take(&mut self, arg: &[u8], mut next: impl FnMut() -> Option<&'a [u8]>) -> bool {
+        let unit = [("EX", EX), ("PX", PX), ("EXAT", EXAT), ("PXAT", PXAT)];
+        let unit = unit.into_iter().find(|(name, _)| is(arg, name)).map(|(_, unit)| unit);
+        match (unit, *self) {
+            (Some(unit), Self::Unsaid) => next().is_some_and(|text| self.set(unit, text)),
+            // The last of one kind counts.
+            (Some(unit), Self::At(before, _)) if unit == before => {
+                next().is_some_and(|text| self.set(unit, text))
+            }
+            (None, Self::Unsaid | Self::Keep) if is(arg, "KEEPTTL") => {
+                *self = Self::Keep;
+                true
+            }
+            (None, Self::Unsaid | Self::Persist) if is(arg, "PERSIST") => {
+                *self = Self::Persist;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn set(&mut self, unit: Unit, text: &'a [u8]) -> bool {
+        *self = Self::At(unit, text);
+        true
+    }
+
+    /// The time that is said; `None` if none is.
+    pub(super) fn time(self, command: &str, now: u64) -> Result<Option<u64>, Fault> {
+        match self {
+            Self::At(unit, text) => time_of(command, unit, text, now).map(Some),
+            Self::Unsaid | Self::Keep | Self::Persist => Ok(None),
+        }
+    }
+}
+
+fn set_until(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    (command, unit): (&str, Unit),
+) -> Result<(), Fault> {
+    let expires = time_of(command, unit, args.get(2), writer.now())?;
+    writer.put_until(args.get(1), args.get(3), expires)?;
+    reply.ok();
+    Ok(())
+}
+
+pub(super) fn set_ex(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    set_until(writer, args, reply, ("setex", EX))
+}
+
+pub(super) fn pset_ex(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    set_until(writer, args, reply, ("psetex", PX))
+}
+
+pub(super) fn get_ex(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let mut expiry = Expiry::default();
+    let mut rest = args.from(2);
+    while let Some(arg) = rest.next() {
+        if is(arg, "KEEPTTL") || !expiry.take(arg, || rest.next()) {
+            return Err(SYNTAX);
+        }
+    }
+    let (now, start) = (writer.now(), reply.position());
+    writer.update(args.get(1), |row, _| {
+        reply.truncate(start);
+        get(row, args, reply);
+        if row.is_none_or(|row| row.value().is_none()) {
+            return Ok::<_, Fault>(Change::Keep);
+        }
+        let expires = expiry.time("getex", now)?;
+        Ok(match expiry {
+            Expiry::At(unit, _) if !unit.from_now && expires.is_some_and(|at| at <= now) => Change::Remove,
+            Expiry::At(..) => Change::Expire(expires),
+            Expiry::Persist if row.and_then(RowRef::expires_at).is_some() => Change::Expire(None),
+            Expiry::Persist | Expiry::Keep | Expiry::Unsaid => Change::Keep,
+        })
+    })?;
+    Ok(())
+}
+
+/// The conditions of EXPIRE and its like.
+#[expect(clippy::struct_excessive_bools, reason = "one for each word")]
+#[derive(Default)]
+struct Conditions {
+    if_none: bool,
+    if_some: bool,
+    if_greater: bool,
+    if_less: bool,
+}
+
+impl Conditions {
+    fn parse(args: &Args<'_>) -> Result<Self, Fault> {
+        let mut found = Self::default();
+        for arg in args.from(3) {
+            let known = [
+                ("NX", &mut found.if_none),
+                ("XX", &mut found.if_some),
+                ("GT", &mut found.if_greater),
+                ("LT", &mut found.if_less),
+            ];
+            match known.into_iter().find(|(name, _)| is(arg, name)) {
+                Some((_, flag)) => *flag = true,
+                None => return Err(Fault::owned([&b"ERR Unsupported option "[..], arg].concat())),
+            }
+        }
+        if found.if_none && (found.if_some || found.if_greater || found.if_less) {
+            return Err(Fault::text("ERR NX and XX, GT or LT options at the same time are not compatible"));
+        }
+        if found.if_greater && found.if_less {
+            return Err(Fault::text("ERR GT and LT options at the same time are not compatible"));
+        }
+        Ok(found)
+    }
+
+    /// Whether a key that expires at `present`, or never, may expire at `at`.
+    fn allow(&self, present: Option<u64>, at: i64) -> bool {
+        // Never is later than any time.
+        let present = present.map(|present| i64::try_from(present).unwrap_or(i64::MAX));
+        !(self.if_none && present.is_some()
+            || self.if_some && present.is_none()
+            || self.if_greater && present.is_none_or(|present| at <= present)
+            || self.if_less && present.is_some_and(|present| at >= present))
+    }
+}
+
+fn expire_in(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    (command, unit): (&str, Unit),
+) -> Result<(), Fault> {
+    let conditions = Conditions::parse(args)?;
+    let now = writer.now();
+    let number = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
+    let at = unit.to_ms(number, now).ok_or_else(|| bad_time(command))?;
+    let mut done = false;
+    writer.update(args.get(1), |row, _| {
+        done = row.is_some_and(|row| conditions.allow(row.expires_at(), at));
+        Ok::<_, Fault>(match u64::try_from(at) {
+            _ if !done => Change::Keep,
+            Ok(at) if at > now => Change::Expire(Some(at)),
+            _ => Change::Remove,
+        })
+    })?;
+    reply.int(done.into());
+    Ok(())
+}
+
+pub(super) fn expire(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    expire_in(writer, args, reply, ("expire", EX))
+}
+
+pub(super) fn pexpire(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    expire_in(writer, args, reply, ("pexpire", PX))
+}
+
+pub(super) fn expire_at(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    expire_in(writer, args, reply, ("expireat", EXAT))
+}
+
+pub(super) fn pexpire_at(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    expire_in(writer, args, reply, ("pexpireat", PXAT))
+}
+
+pub(super) fn persist(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let updated = writer.update(args.get(1), |row, _| {
+        let expires = row.and_then(RowRef::expires_at).is_some();
+        Ok::<_, Fault>(if expires { Change::Expire(None) } else { Change::Keep })
+    })?;
+    reply.int(updated.changed.into());
+    Ok(())
+}
+
+/// Seconds, rounded as Redis does.
+fn seconds(ms: u64) -> u64 {
+    ms.saturating_add(500) / 1000
+}
+
+/// Answers with what `show` makes of the time at which the row expires; -2 without a row, -1 if it does not.
+fn answer(row: Option<RowRef<'_>>, reply: &mut Reply<'_>, show: impl FnOnce(u64) -> u64) {
+    match row.map(RowRef::expires_at) {
+        None => reply.int(-2),
+        Some(None) => reply.int(-1),
+        Some(Some(at)) => reply.int(i64::try_from(show(at)).unwrap_or(i64::MAX)),
+    }
+}
+
+pub(super) fn expire_time(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+    answer(row, reply, seconds);
+}
+
+pub(super) fn pexpire_time(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+    answer(row, reply, |at| at);
+}
+
+fn left(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    show: fn(u64) -> u64,
+) -> Result<Next, Fault> {
+    let now = context.session.now();
+    context.look_up(args.get(1), |row| {
+        answer(row?, reply, |at| show(at.saturating_sub(now)));
+        Ok::<_, Fault>(())
+    })?;
+    Ok(Next::Done)
+}
+
+pub(super) fn ttl(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
+    left(context, args, reply, seconds)
+}
+
+pub(super) fn pttl(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
+    left(context, args, reply, |ms| ms)
+}

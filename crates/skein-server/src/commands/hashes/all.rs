@@ -1,0 +1,165 @@
+//! HGETALL, HKEYS, HVALS: all columns of a key, at once if they are few, else in slices. As in Redis the answer is of one moment.
+
+use std::ops::ControlFlow;
+
+use super::{columns_of, write_each};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, ViewTask, Viewed};
+use crate::commands::{Context, Fault, Next, Task};
+use crate::engine::{ColumnsReader, MembersView, RowRef};
+use crate::resp::{Args, Reply};
+
+/// What is written of each column.
+#[derive(Clone, Copy)]
+enum Part {
+    Both,
+    Names,
+    Values,
+}
+
+impl Part {
+    fn head(self, count: usize, reply: &mut Reply<'_>) {
+        match self {
+            Self::Both => reply.map(count),
+            Self::Names | Self::Values => reply.array(count),
+        }
+    }
+
+    #[inline]
+    fn column(self, name: &[u8], value: &[u8], reply: &mut Reply<'_>) {
+        if !matches!(self, Self::Values) {
+            reply.bulk(name);
+        }
+        if !matches!(self, Self::Names) {
+            reply.bulk(value);
+        }
+    }
+}
+
+/// Answers with columns that are few or lie in a row; of others nothing is written, and `long` is called.
+fn answer(
+    row: Option<RowRef<'_>>,
+    reply: &mut Reply<'_>,
+    part: Part,
+    long: impl FnOnce(&ColumnsReader<'_>, &mut Reply<'_>),
+) -> Result<(), Fault> {
+    let Some(columns) = columns_of(row).map_err(|()| Fault::wrong_type())? else {
+        part.head(0, reply);
+        return Ok(());
+    };
+    let start = reply.position();
+    if columns.in_row() {
+        part.head(columns.len(), reply);
+        write_each(&columns, reply, start, |name, value, reply| part.column(name, value, reply));
+    } else if !write_short(&columns, reply, part) {
+        long(&columns, reply);
+    }
+    Ok(())
+}
+
+/// Writes columns that are few; false if they are not, and nothing is written.
+fn write_short(columns: &ColumnsReader<'_>, reply: &mut Reply<'_>, part: Part) -> bool {
+    if columns.len() > AT_ONCE {
+        return false;
+    }
+    let (start, mut fits) = (reply.position(), true);
+    part.head(columns.len(), reply);
+    columns.walk(None, |name, value| {
+        part.column(name, value, reply);
+        fits = reply.position() - start <= AT_ONCE_BYTES;
+        if fits { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    if !fits {
+        reply.truncate(start);
+    }
+    fits
+}
+
+fn answer_now(row: Option<RowRef<'_>>, reply: &mut Reply<'_>, part: Part) {
+    if let Err(fault) = answer(row, reply, part, |_, reply| reply.put_off()) {
+        fault.write(reply);
+    }
+}
+
+fn answer_in_slices(
+    context: &mut Context<'_>,
+    key: &[u8],
+    reply: &mut Reply<'_>,
+    part: Part,
+) -> Result<Next, Fault> {
+    let mut task = None;
+    context.look_up(key, |row| {
+        answer(row?, reply, part, |columns, _| {
+            task = columns.view().map(|view| ViewTask::new(Columns { view, part }));
+        })
+    })?;
+    Ok(task.map_or(Next::Done, |task| Next::Slices(Box::new(Task::Columns(task)))))
+}
+
+/// A module for each: how it answers a read of a batch, and how in slices.
+macro_rules! all_columns {
+    ($($name:ident = $part:expr;)+) => {
+        $(
+            pub(in crate::commands) mod $name {
+                use super::*;
+
+                pub(in crate::commands) fn now(row: Option<RowRef<'_>>, _: &Args<'_>, reply: &mut Reply<'_>) {
+                    answer_now(row, reply, $part);
+                }
+
+                pub(in crate::commands) fn in_slices(
+                    context: &mut Context<'_>,
+                    args: &Args<'_>,
+                    reply: &mut Reply<'_>,
+                ) -> Result<Next, Fault> {
+                    answer_in_slices(context, args.get(1), reply, $part)
+                }
+            }
+        )+
+    };
+}
+
+all_columns! {
+    hgetall = Part::Both;
+    hkeys = Part::Names;
+    hvals = Part::Values;
+}
+
+/// HGETALL and its like of many columns, and such in a range of keys.
+pub(crate) struct Columns {
+    view: MembersView,
+    part: Part,
+}
+
+impl Columns {
+    /// All columns, as a map; `None` if they are not many.
+    pub(in crate::commands) fn all(columns: &ColumnsReader<'_>) -> Option<ViewTask<Self>> {
+        if columns.len() <= AT_ONCE {
+            return None;
+        }
+        Some(ViewTask::new(Self { view: columns.view()?, part: Part::Both }))
+    }
+}
+
+impl Viewed for Columns {
+    const WAY_OUT: &'static str = "ask for single columns, or use HSCAN";
+
+    fn left(&self) -> u64 {
+        self.view.left()
+    }
+
+    fn head(&self, count: usize, reply: &mut Reply<'_>) {
+        self.part.head(count, reply);
+    }
+
+    fn some(
+        &mut self,
+        most: usize,
+        full: impl Fn(&Reply<'_>) -> ControlFlow<()>,
+        reply: &mut Reply<'_>,
+    ) -> bool {
+        self.view.step(most, |name, value| {
+            self.part.column(name, value, reply);
+            full(reply)
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! HRANDFIELD: any of a key's columns. Places are drawn, each as likely as another, and found in one walk: they are not counted by place. Many are gone through in slices (`commands::any`).
+
+use std::ops::ControlFlow;
+
+use super::{COLUMN_OVERHEAD, columns_of};
+use crate::commands::any::{AnyTask, Asked, Entries};
+use crate::commands::task::AT_ONCE;
+use crate::commands::{Context, Fault, Next, Task};
+use crate::engine::{ColumnsReader, RowRef, VALUE_BYTES_MAX};
+use crate::random::Random;
+use crate::resp::{Args, Reply};
+
+/// A name and a value.
+type Picked = (Vec<u8>, Vec<u8>);
+
+/// Bytes that a column takes in an answer, about.
+fn bytes_of(asked: &Asked, (name, value): &Picked) -> usize {
+    COLUMN_OVERHEAD + name.len() + if asked.values { value.len() } else { 0 }
+}
+
+/// Answers if that is short; else nothing is written, and `long` is called.
+fn answer(
+    row: Option<RowRef<'_>>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    long: impl FnOnce(&ColumnsReader<'_>, Asked, &mut Reply<'_>),
+) -> Result<(), Fault> {
+    let asked = Asked::parse(Entries::Columns, args)?;
+    let Some(columns) = columns_of(row).map_err(|()| Fault::wrong_type())? else {
+        asked.nothing(reply);
+        return Ok(());
+    };
+    let few = columns.in_row() || columns.len() <= AT_ONCE;
+    if few && (asked.distinct || asked.count <= AT_ONCE) {
+        return write_some(&columns, &asked, reply);
+    }
+    long(&columns, asked, reply);
+    Ok(())
+}
+
+pub(in crate::commands) fn hrand_field(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    if let Err(fault) = answer(row, args, reply, |_, _, reply| reply.put_off()) {
+        fault.write(reply);
+    }
+}
+
+pub(in crate::commands) fn hrand_field_in_slices(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    let mut task = None;
+    context.look_up(args.get(1), |row| {
+        answer(row?, args, reply, |columns, asked, _| {
+            task = Some(match columns.view() {
+                Some(view) => AnyTask::new(view, asked),
+                None => AnyTask::of_few(&columns.to_vec(), asked),
+            });
+        })
+    })?;
+    Ok(task.map_or(Next::Done, |task| Next::Slices(Box::new(Task::Any(task)))))
+}
+
+/// The columns at these places, which ascend, in one walk.
+fn pick(columns: &ColumnsReader<'_>, places: &[usize]) -> Vec<Picked> {
+    let mut picked = Vec::with_capacity(places.len());
+    let (mut places, mut at) = (places.iter().peekable(), 0);
+    columns.walk(None, |name, value| {
+        if places.next_if_eq(&&at).is_some() {
+            picked.push((name.to_vec(), value.to_vec()));
+        }
+        at += 1;
+        if places.peek().is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    picked
+}
+
+fn write_some(columns: &ColumnsReader<'_>, asked: &Asked, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let (mut random, len) = (Random::new(), columns.len());
+    if asked.distinct {
+        let picked = pick(columns, &random.choose(asked.count.min(len), len));
+        // What lies in a row is not longer than that.
+        let bytes: usize = picked.iter().map(|column| bytes_of(asked, column) - COLUMN_OVERHEAD).sum();
+        check_len(bytes, || format!("{} columns of together {bytes} bytes are", picked.len()))?;
+        asked.head(picked.len(), reply);
+        for (name, value) in &picked {
+            asked.entry(name, value, reply);
+        }
+        return Ok(());
+    }
+    // No more columns than there are, or are asked for, are held in memory.
+    let mut places: Vec<usize> = if asked.count < len {
+        (0..asked.count).map(|_| random.below(len)).collect()
+    } else {
+        (0..len).collect()
+    };
+    let drawn = places.clone();
+    places.sort_unstable();
+    places.dedup();
+    let picked = pick(columns, &places);
+    let longest = picked.iter().map(|column| bytes_of(asked, column)).max().unwrap_or(0);
+    check_len(longest.saturating_mul(asked.count), || {
+        format!("{} columns of up to {longest} bytes may be", asked.count)
+    })?;
+    let mut draw = |at: usize| if asked.count < len { drawn[at] } else { random.below(len) };
+    asked.head(asked.count, reply);
+    let chosen = (0..asked.count).filter_map(|at| picked.get(places.binary_search(&draw(at)).ok()?));
+    for (name, value) in chosen {
+        asked.entry(name, value, reply);
+    }
+    Ok(())
+}
+
+fn check_len(bytes: usize, what: impl FnOnce() -> String) -> Result<(), Fault> {
+    if bytes <= VALUE_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Fault::owned(format!(
+        "ERR {} more than the {VALUE_BYTES_MAX} bytes of a whole row; ask for fewer",
+        what()
+    )))
+}

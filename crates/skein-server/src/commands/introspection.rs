@@ -1,0 +1,135 @@
+//! COMMAND: what commands there are.
+
+pub(crate) mod keys;
+
+use super::fault::SYNTAX;
+use super::subcommands::{Subcommands, help, subcommand};
+use super::table::COMMANDS;
+use super::{Command, Context, Fault, Next, find, glob, is};
+use crate::acl::{Categories, Category, Target};
+use crate::resp::{Args, Reply};
+
+const HELP: &[&str] = &[
+    "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "(no subcommand)",
+    "    Return details about all commands.",
+    "COUNT",
+    "    Return the total number of commands in this server.",
+    "DOCS [<command-name> ...]",
+    "    Return documentation details about a list of commands.",
+    "GETKEYS <full-command>",
+    "    Return the keys from a full command.",
+    "INFO [<command-name> ...]",
+    "    Return details about multiple commands.",
+    "LIST [FILTERBY (MODULE <name>|ACLCAT <category>|PATTERN <pattern>)]",
+    "    Return a list of commands in this server.",
+    "HELP",
+    "    Prints this help.",
+];
+
+pub(super) const SUBCOMMANDS: Subcommands =
+    &[("count", 2), ("docs", -2), ("getkeys", -4), ("info", -2), ("list", -2), ("help", 2)];
+
+pub(super) fn command(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
+    let subcommand = if args.len() == 1 { "info" } else { subcommand("command", SUBCOMMANDS, args)? };
+    match subcommand {
+        "count" => reply.count(COMMANDS.len()),
+        "docs" => docs(args, reply),
+        "getkeys" => keys::keys(args, reply)?,
+        "info" => details(args, reply),
+        "list" => list(args, reply)?,
+        _ => help(HELP, reply),
+    }
+    Ok(Next::Done)
+}
+
+/// The places of the commands that are named from argument 2 on, `None` for one that is not there; all if none is named.
+fn named(args: &Args<'_>) -> Vec<Option<usize>> {
+    if args.len() <= 2 {
+        return (0..COMMANDS.len()).map(Some).collect();
+    }
+    args.from(2).map(find).collect()
+}
+
+/// As COMMAND INFO of Redis 7: ten elements a command.
+fn details(args: &Args<'_>, reply: &mut Reply<'_>) {
+    let commands = named(args);
+    reply.array(commands.len());
+    for command in commands {
+        let Some(index) = command else {
+            reply.null();
+            continue;
+        };
+        let command = &COMMANDS[index];
+        reply.array(10);
+        reply.bulk(command.name.as_bytes());
+        reply.int(command.arity.into());
+        reply.set(command.flags.len());
+        for flag in command.flags {
+            reply.simple(flag);
+        }
+        let (first, last, step) = command.keys;
+        for number in [first, last, step] {
+            reply.int(number.into());
+        }
+        let categories: Vec<Category> = categories_at(index).iter().collect();
+        reply.set(categories.len());
+        for category in categories {
+            reply.simple(&category.to_string());
+        }
+        // Tips, key specifications, subcommands: nothing to tell.
+        for _ in 0..3 {
+            reply.set(0);
+        }
+    }
+}
+
+/// The categories of the command at this place.
+fn categories_at(index: usize) -> Categories {
+    Target::whole(index).categories()
+}
+
+fn docs(args: &Args<'_>, reply: &mut Reply<'_>) {
+    let commands: Vec<&Command> = named(args).into_iter().flatten().map(|index| &COMMANDS[index]).collect();
+    reply.map(commands.len());
+    for command in commands {
+        reply.bulk(command.name.as_bytes());
+        reply.map(3);
+        for (name, text) in
+            [("summary", command.summary), ("since", env!("CARGO_PKG_VERSION")), ("group", command.group)]
+        {
+            reply.bulk(name.as_bytes());
+            reply.bulk(text.as_bytes());
+        }
+    }
+}
+
+fn list(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let wanted = |(index, command): &(usize, &Command)| match args.len() {
+        2 => true,
+        _ if is(args.get(3), "ACLCAT") => {
+            Category::find(args.get(4)).is_some_and(|category| categories_at(*index).has(category))
+        }
+        _ if is(args.get(3), "PATTERN") => {
+            glob::matches(&args.get(4).to_ascii_lowercase(), command.name.as_bytes())
+        }
+        // There are no modules.
+        _ => false,
+    };
+    let filters = ["MODULE", "ACLCAT", "PATTERN"];
+    let valid = match args.len() {
+        2 => true,
+        5 => is(args.get(2), "FILTERBY") && filters.iter().any(|filter| is(args.get(3), filter)),
+        _ => false,
+    };
+    if !valid {
+        return Err(SYNTAX);
+    }
+    let names: Vec<&str> =
+        COMMANDS.iter().enumerate().filter(wanted).map(|(_, command)| command.name).collect();
+    reply.array(names.len());
+    for name in names {
+        reply.bulk(name.as_bytes());
+    }
+    Ok(())
+}

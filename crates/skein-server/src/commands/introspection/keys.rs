@@ -1,0 +1,102 @@
+//! COMMAND GETKEYS: the keys of a request.
+//!
+//! ```text
+//!   MSET k v k v           first, last, step      ─► k k
+//!   ZMPOP 2 k k MIN        how many, and they     ─► k k
+//!   ZUNIONSTORE k 2 k k    both                   ─► k k k
+//! ```
+
+use crate::commands::subcommands::find as find_subcommand;
+use crate::commands::table::COMMANDS;
+use crate::commands::{Command, Fault, find, takes};
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Reply};
+
+/// The keys of the request that stands from argument 2 on.
+pub(super) fn keys(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    const UNKNOWN: Fault = Fault::text("ERR Invalid command specified");
+    let request = args.rest(2);
+    let command = find(request.get(0)).map(|index| &COMMANDS[index]).ok_or(UNKNOWN)?;
+    let (mut has_keys, mut arity) = (command.keys.0 > 0 || command.key_count > 0, command.arity);
+    if !command.subcommands.is_empty() {
+        let (name, wanted) = find_subcommand(command.subcommands, request.get(1)).ok_or(UNKNOWN)?;
+        has_keys &= name != "help";
+        arity = wanted;
+    }
+    if !has_keys {
+        return Err(Fault::text("ERR The command has no key arguments"));
+    }
+    if !takes(arity, request.len()) {
+        return Err(Fault::text("ERR Invalid number of arguments specified for command"));
+    }
+    let found = keys_of(command, &request);
+    let found = found.ok_or(Fault::text("ERR Invalid arguments specified for command"))?.all();
+    reply.array(found.len());
+    for key in found {
+        reply.bulk(key);
+    }
+    Ok(())
+}
+
+/// The keys of a request.
+pub(crate) struct Keys<'a> {
+    /// Those that stand at places of their own.
+    pub placed: Vec<&'a [u8]>,
+    /// Those that follow their count.
+    pub counted: Vec<&'a [u8]>,
+    /// Whether the count is plainly a number.
+    plain: bool,
+}
+
+impl<'a> Keys<'a> {
+    /// As in Redis, which has another way for numbers that are written otherwise.
+    fn all(self) -> Vec<&'a [u8]> {
+        let Self { placed, counted, plain } = self;
+        if plain { [placed, counted].concat() } else { [counted, placed].concat() }
+    }
+}
+
+/// `None` if the number of keys is not one, or more than there are arguments.
+pub(crate) fn keys_of<'a>(command: &Command, request: &Args<'a>) -> Option<Keys<'a>> {
+    let placed = at_places(command.keys, request);
+    if command.key_count == 0 {
+        return Some(Keys { placed, counted: Vec::new(), plain: true });
+    }
+    let (count, plain) = count_of(request.get(command.key_count));
+    let rest = request.from(command.key_count + 1);
+    let count = usize::try_from(count).ok().filter(|count| (1..=rest.len()).contains(count))?;
+    Some(Keys { placed, counted: rest.take(count).collect(), plain })
+}
+
+fn at_places<'a>((first, last, step): (i32, i32, i32), request: &Args<'a>) -> Vec<&'a [u8]> {
+    if first == 0 {
+        return Vec::new();
+    }
+    let count = request.len();
+    let place = |at: i32| {
+        let back = at.unsigned_abs() as usize;
+        if at < 0 { count.saturating_sub(back) } else { back.min(count - 1) }
+    };
+    let places = place(first)..=place(last);
+    places.step_by(step.unsigned_abs().max(1) as usize).map(|at| request.get(at)).collect()
+}
+
+/// A number of keys, and whether it is plainly one. Redis reads the others with C's `atoi`: what follows the digits does not matter, and 32 bits are
+/// what is left of a long number.
+fn count_of(text: &[u8]) -> (i32, bool) {
+    if let Some(number) = parse_i64(text).filter(|number| *number >= 0) {
+        return (number as i32, true);
+    }
+    let space = |byte: &u8| b" \t\n\x0b\x0c\r".contains(byte);
+    let text = &text[text.iter().take_while(|byte| space(byte)).count()..];
+    let (negative, digits) = match text {
+        [sign @ (b'+' | b'-'), digits @ ..] => (*sign == b'-', digits),
+        digits => (false, digits),
+    };
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    let number = digits.fold(0i64, |number, digit| {
+        let digit = i64::from(digit - b'0');
+        number.saturating_mul(10).saturating_add(if negative { -digit } else { digit })
+    });
+    (number as i32, false)
+}

@@ -1,0 +1,72 @@
+//! RANDOMKEY: any key.
+//!
+//! ```text
+//!   all keys      a3  b17  b29  b2x  u5      a byte between `a` and `u` is drawn; the first key from there on says which branch: b
+//!   of b          b17  b29  b2x              a byte between `1` and `2`: 2
+//!   of b2         b29  b2x                   ...
+//! ```
+//!
+//! The index knows no counts, so keys are not equally likely, as in Redis they are not either; but each of them can come, and of keys that share their
+//! beginning and are of one shape each comes about as often.
+
+use std::ops::{Bound, ControlFlow};
+
+use crate::commands::{Context, Fault, Next};
+use crate::engine::{Bounds, Direction};
+use crate::random::Random;
+use crate::resp::{Args, Reply};
+
+pub(in crate::commands) fn random_key(
+    context: &mut Context<'_>,
+    _: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    reply.bulk_or_null(draw(context)?.as_deref());
+    Ok(Next::Done)
+}
+
+/// The first key within bounds, in this direction.
+fn nearest(
+    context: &mut Context<'_>,
+    bounds: Bounds<'_>,
+    direction: Direction,
+) -> Result<Option<Vec<u8>>, Fault> {
+    let mut nearest = None;
+    context.session.scan(bounds, direction, 1, |key, _| {
+        nearest = Some(key.to_vec());
+        ControlFlow::Break(())
+    })?;
+    Ok(nearest)
+}
+
+fn draw(context: &mut Context<'_>) -> Result<Option<Vec<u8>>, Fault> {
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    let Some(mut low) = nearest(context, all, Direction::Forward)? else { return Ok(None) };
+    let Some(mut high) = nearest(context, all, Direction::Backward)? else { return Ok(None) };
+    let mut random = Random::new();
+    // Every round makes the common beginning longer.
+    while low < high {
+        let common = low.iter().zip(&high).take_while(|(a, b)| a == b).count();
+        let last = usize::from(high[common]);
+        // A key that is the common beginning itself is a branch, too.
+        let first = match low.get(common) {
+            Some(byte) => usize::from(*byte),
+            None if random.below(last + 2) == 0 => break,
+            None => 0,
+        };
+        let byte = first + random.below(last - first + 1);
+        let from = [&high[..common], &[byte as u8]].concat();
+        // Others may have removed what was there.
+        let branch = (Bound::Included(&from[..]), Bound::Included(&high[..]));
+        let Some(key) = nearest(context, branch, Direction::Forward)? else { break };
+        let after = skein_store::successor(&key[..=common]);
+        let end = match after.as_deref() {
+            Some(after) if *after <= high[..] => Bound::Excluded(after),
+            _ => Bound::Included(&high[..]),
+        };
+        let branch = (Bound::Included(&key[..]), end);
+        high = nearest(context, branch, Direction::Backward)?.unwrap_or_else(|| key.clone());
+        low = key;
+    }
+    Ok(Some(low))
+}

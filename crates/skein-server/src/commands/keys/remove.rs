@@ -1,0 +1,86 @@
+//! DEL and UNLINK: at once, with other writes, or of many keys in slices. They are not one write: other clients may see some of the keys gone.
+
+use crate::commands::task::{Progress, SLICE_KEYS, Slice, Task};
+use crate::commands::{Context, Fault, Next};
+use crate::engine::Writer;
+use crate::resp::{Args, Reply};
+
+/// Keys that are looked up ahead of their removal, so that the reads overlap.
+const AHEAD: usize = 32;
+
+/// Removes keys; how many were there.
+fn remove<'k>(
+    writer: &mut Writer<'_, '_>,
+    mut keys: impl ExactSizeIterator<Item = &'k [u8]>,
+) -> Result<usize, Fault> {
+    let mut count = 0;
+    if keys.len() == 1 {
+        return Ok(keys.next().map_or(Ok(false), |key| writer.remove(key))?.into());
+    }
+    while keys.len() > 0 {
+        let some: Vec<&[u8]> = keys.by_ref().take(AHEAD).collect();
+        writer.prefetch(&some);
+        for key in some {
+            count += usize::from(writer.remove(key)?);
+        }
+    }
+    Ok(count)
+}
+
+pub(in crate::commands) fn del(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    reply.count(remove(writer, args.from(1))?);
+    Ok(())
+}
+
+pub(in crate::commands) fn del_in_slices(
+    _: &mut Context<'_>,
+    args: &Args<'_>,
+    _: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    let mut task =
+        RemoveKeysTask { keys: Vec::new(), ends: Vec::with_capacity(args.len()), done: 0, count: 0 };
+    for key in args.from(1) {
+        task.keys.extend_from_slice(key);
+        task.ends.push(task.keys.len());
+    }
+    Ok(Next::Slices(Box::new(Task::RemoveKeys(task))))
+}
+
+/// The removal of many keys.
+pub(crate) struct RemoveKeysTask {
+    /// One after the other, and where each ends.
+    keys: Vec<u8>,
+    ends: Vec<usize>,
+    /// How many were looked at, and how many of them were there.
+    done: usize,
+    count: usize,
+}
+
+impl RemoveKeysTask {
+    fn key(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.keys[start..self.ends[at]]
+    }
+
+    pub(in crate::commands) fn step(
+        &mut self,
+        slice: &mut Slice<'_>,
+        reply: &mut Reply<'_>,
+    ) -> Result<Progress, Fault> {
+        let some = self.done..self.ends.len().min(self.done + SLICE_KEYS);
+        let (removed, ticket) =
+            slice.session.write(|writer| remove(writer, some.clone().map(|at| self.key(at))));
+        slice.ticket = slice.ticket.max(ticket);
+        self.count += removed??;
+        self.done = some.end;
+        if self.done < self.ends.len() {
+            return Ok(Progress::More);
+        }
+        reply.count(self.count);
+        Ok(Progress::Done)
+    }
+}

@@ -1,0 +1,147 @@
+//! LATENCY: how long commands take, and what made clients wait.
+
+mod doctor;
+mod graph;
+
+use std::time::UNIX_EPOCH;
+
+use super::subcommands::{Subcommands, help, subcommand};
+use super::{Context, Fault, Next, QUOTED_BYTES_MAX, quoted};
+use crate::observe::events::{Event, Events, History};
+use crate::observe::kinds::Kind;
+use crate::observe::{KindSeen, Seen};
+use crate::resp::{Args, Reply};
+use crate::shared::Shared;
+
+const HELP: &[&str] = &[
+    "LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "DOCTOR",
+    "    What the samples of all events say, in words.",
+    "GRAPH <event>",
+    "    The samples of an event as a graph.",
+    "HISTORY <event>",
+    "    The samples of an event (batch, command, fast-command): seconds since 1970, milliseconds.",
+    "LATEST",
+    "    Of each event the time of the latest sample, its milliseconds, and those of the worst.",
+    "RESET [<event> ...]",
+    "    Forget the samples of these events, or of all; answers of how many.",
+    "HISTOGRAM [<command> ...]",
+    "    How many calls of these commands, or of all, took up to so many microseconds.",
+    "HELP",
+    "    Prints this help.",
+];
+
+pub(super) const SUBCOMMANDS: Subcommands = &[
+    ("doctor", 2),
+    ("graph", 3),
+    ("help", 2),
+    ("histogram", -2),
+    ("history", 3),
+    ("latest", 2),
+    ("reset", -2),
+];
+
+pub(super) fn latency(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    let events = &context.shared.observing.events;
+    match subcommand("latency", SUBCOMMANDS, args)? {
+        "doctor" => {
+            let millis = context.shared.settings.observing.event_ms.get() as u64;
+            reply.text(&doctor::report(millis, &events.all()));
+        }
+        "graph" => write_graph(events, args.get(2), reply)?,
+        "histogram" => histograms(context.shared, args, reply),
+        "history" => history(events, args.get(2), reply),
+        "latest" => latest(&events.all(), reply),
+        "reset" => reply.count(reset(events, args)),
+        _ => help(HELP, reply),
+    }
+    Ok(Next::Done)
+}
+
+fn latest(events: &[(Event, History)], reply: &mut Reply<'_>) {
+    reply.array(events.len());
+    for (event, history) in events {
+        let last = history.samples.back();
+        reply.array(4);
+        reply.bulk(event.name().as_bytes());
+        reply.places(last.map_or(0, |sample| sample.unix_s));
+        reply.places(last.map_or(0, |sample| sample.millis));
+        reply.places(history.worst);
+    }
+}
+
+/// The samples of an event; none if it is not known.
+fn history(events: &Events, name: &[u8], reply: &mut Reply<'_>) {
+    let wanted = Event::named(name);
+    let found = events.all().into_iter().find(|(event, _)| Some(*event) == wanted);
+    let samples = found.map(|(_, history)| history.samples).unwrap_or_default();
+    reply.array(samples.len());
+    for sample in samples {
+        reply.array(2);
+        reply.places(sample.unix_s);
+        reply.places(sample.millis);
+    }
+}
+
+fn write_graph(events: &Events, name: &[u8], reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let wanted = Event::named(name);
+    let Some((event, history)) = events.all().into_iter().find(|(event, _)| Some(*event) == wanted) else {
+        let shown = quoted(name, QUOTED_BYTES_MAX);
+        return Err(Fault::owned([&b"ERR No samples available for event '"[..], shown, b"'"].concat()));
+    };
+    let now_s = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    reply.text(&graph::draw(event, &history, now_s));
+    Ok(())
+}
+
+/// Forgets events; how many of them there were.
+fn reset(events: &Events, args: &Args<'_>) -> usize {
+    let forget = |event| usize::from(events.reset(event));
+    if args.len() == 2 {
+        Event::ALL.into_iter().map(forget).sum()
+    } else {
+        args.from(2).filter_map(Event::named).map(forget).sum()
+    }
+}
+
+fn histograms(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) {
+    let seen = shared.seen();
+    let found = if args.len() == 2 { timed(&seen).collect() } else { named(&seen, args) };
+    reply.map(found.len());
+    for (kind, seen) in found {
+        reply.bulk(kind.name().as_bytes());
+        reply.map(2);
+        reply.bulk(b"calls");
+        reply.places(seen.latency.total());
+        reply.bulk(b"histogram_usec");
+        let doublings = rising(seen);
+        reply.map(doublings.len());
+        for (micros, count) in doublings {
+            reply.places(micros);
+            reply.places(count);
+        }
+    }
+}
+
+fn timed(seen: &Seen) -> impl Iterator<Item = (Kind, &KindSeen)> {
+    seen.kinds().filter(|(_, seen)| seen.latency.total() > 0)
+}
+
+/// Those that the request names, in its order.
+fn named<'s>(seen: &'s Seen, args: &Args<'_>) -> Vec<(Kind, &'s KindSeen)> {
+    let names = args.from(2).filter_map(|name| std::str::from_utf8(name).ok());
+    let wanted = names.flat_map(Kind::named);
+    wanted.filter_map(|kind| timed(seen).find(|(known, _)| *known == kind)).collect()
+}
+
+/// Microseconds, and how many calls took no longer, wherever that number rises. The microseconds are those that Redis gives.
+fn rising(seen: &KindSeen) -> Vec<(u64, u64)> {
+    let mut before = 0;
+    let mut rises = seen.latency.doublings();
+    rises.retain(|(_, count)| std::mem::replace(&mut before, *count) < *count);
+    rises.iter().map(|(nanos, count)| ((nanos + nanos / 128 - 1) / 1000, *count)).collect()
+}

@@ -1,0 +1,69 @@
+//! LATENCY DOCTOR: the samples in words, and what can be done.
+
+use std::fmt::Write;
+
+use crate::observe::events::{Event, History};
+
+/// The report; `millis` is the threshold, 0 for none.
+pub(super) fn report(millis: u64, events: &[(Event, History)]) -> String {
+    if events.is_empty() {
+        return if millis == 0 {
+            "Nothing is watched. CONFIG SET latency-monitor-threshold <milliseconds> begins to note what takes longer; \
+             LATENCY HISTOGRAM and INFO latencystats are there all the time.\n"
+                .to_owned()
+        } else {
+            format!("Nothing took {millis} ms or longer since the last reset.\n")
+        };
+    }
+    let mut text = String::new();
+    for (event, history) in events {
+        describe(&mut text, *event, history);
+    }
+    text
+}
+
+fn describe(text: &mut String, event: Event, history: &History) {
+    let count = history.samples.len() as u64;
+    let sum: u64 = history.samples.iter().map(|sample| sample.millis).sum();
+    let span = match (history.samples.front(), history.samples.back()) {
+        (Some(first), Some(last)) => last.unix_s - first.unix_s + 1,
+        _ => 0,
+    };
+    let advice = match event {
+        Event::Batch => {
+            "Reads and writes of single keys run in batches. Long ones come of values of many megabytes, of a busy or \
+             swapping machine, or, with the disk engine, of pages that have to be read: give it more --cache."
+        }
+        Event::Command => {
+            "SLOWLOG GET names the commands. Ask for less at a time (LIMIT, COUNT), or put long ones on connections of \
+             their own; long transactions keep every worker waiting."
+        }
+        Event::FastCommand => {
+            "These take little work, so the time went elsewhere: a transaction of another client, values of many \
+             megabytes, or a machine that is busy or swaps."
+        }
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "{}: in {count} of the last {span} seconds; the worst of a second was {} ms on average, {} ms at most. {advice}",
+        event.name(),
+        sum / count.max(1),
+        history.worst,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::events::Sample;
+
+    #[test]
+    fn reports() {
+        assert!(report(0, &[]).contains("latency-monitor-threshold"));
+        assert!(report(5, &[]).contains("5 ms"));
+        let samples = [(100, 10), (109, 30)].map(|(unix_s, millis)| Sample { unix_s, millis }).into();
+        let text = report(5, &[(Event::Command, History { samples, worst: 40 })]);
+        assert!(text.starts_with("command: in 2 of the last 10 seconds; the worst of a second was 20 ms on average, 40 ms at most."), "{text}");
+    }
+}

@@ -1,0 +1,174 @@
+//! MEMORY and SK.MEMORY: what memory is used for.
+
+use super::fault::{NOT_AN_INTEGER, SYNTAX};
+use super::subcommands::{Subcommands, help, subcommand};
+use super::{Context, Fault, Next, is};
+use crate::engine::StoreStats;
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Reply};
+use crate::shared::Shared;
+
+const HELP: &[&str] = &[
+    "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "DOCTOR",
+    "    Says what is unusual about the use of memory.",
+    "MALLOC-STATS",
+    "    Live memory by part.",
+    "PURGE",
+    "    Does nothing: memory that is free is given back by itself.",
+    "STATS",
+    "    Return information about the memory usage of the server.",
+    "USAGE <key> [SAMPLES <count>]",
+    "    Return memory in bytes used by <key> and its value. Nothing is sampled,",
+    "    whatever the count.",
+    "HELP",
+    "    Prints this help.",
+];
+
+pub(super) const SUBCOMMANDS: Subcommands =
+    &[("doctor", 2), ("malloc-stats", 2), ("purge", 2), ("stats", 2), ("usage", -3), ("help", 2)];
+
+/// Below this there is nothing to say.
+const SMALL: usize = 5 << 20;
+
+type Answer = Result<Next, Fault>;
+
+pub(super) fn memory(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    match subcommand("memory", SUBCOMMANDS, args)? {
+        "usage" => usage(context, args, reply)?,
+        "stats" => numbers(&stats(context), reply),
+        "doctor" => reply.text(&doctor(context)),
+        "malloc-stats" => {
+            let lines: Vec<String> =
+                parts(context).iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+            reply.text(&lines.concat());
+        }
+        // Spans and regions that are empty go back by themselves.
+        "purge" => reply.ok(),
+        _ => help(HELP, reply),
+    }
+    Ok(Next::Done)
+}
+
+fn usage(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let key = args.get(2);
+    for at in (3..args.len()).step_by(2) {
+        if !is(args.get(at), "SAMPLES") || at + 1 == args.len() {
+            return Err(SYNTAX);
+        }
+        match parse_i64(args.get(at + 1)) {
+            None => return Err(NOT_AN_INTEGER),
+            Some(..0) => return Err(SYNTAX),
+            Some(_) => {}
+        }
+    }
+    context.session.get_with(key, |row| {
+        match row? {
+            None => reply.null(),
+            Some(row) => reply.count(row.usage(key)),
+        }
+        Ok(())
+    })
+}
+
+/// `SK.MEMORY`
+pub(super) fn by_part(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    numbers(&parts(context), reply);
+    Ok(Next::Done)
+}
+
+fn numbers(pairs: &[(&str, usize)], reply: &mut Reply<'_>) {
+    reply.map(pairs.len());
+    for (name, value) in pairs {
+        reply.bulk(name.as_bytes());
+        reply.count(*value);
+    }
+}
+
+/// All that counts as used: what the engine has, and the connections.
+pub(crate) fn used(shared: &Shared, stats: &StoreStats) -> usize {
+    stats.index_bytes
+        + stats.row_bytes
+        + stats.unreclaimed_bytes
+        + stats.memory.buffers
+        + shared.buffer_bytes()
+}
+
+/// The most that there was.
+pub(crate) fn peak(shared: &Shared, stats: &StoreStats) -> usize {
+    used(shared, stats).max(stats.memory.peak)
+}
+
+fn parts(context: &Context<'_>) -> [(&'static str, usize); 12] {
+    let stats = context.session.engine().stats();
+    let live = stats.index_bytes + stats.row_bytes;
+    let (memory, buffers) = (&stats.memory, context.shared.buffer_bytes());
+    [
+        ("keys", stats.keys),
+        ("live_bytes", live),
+        ("index_bytes", stats.index_bytes),
+        ("node_bytes", memory.nodes + memory.orders),
+        ("key_bytes", memory.keys),
+        ("row_bytes", stats.row_bytes),
+        ("buffer_bytes", buffers + memory.buffers),
+        ("unreclaimed_bytes", stats.unreclaimed_bytes),
+        ("used_bytes", used(context.shared, &stats)),
+        ("peak_bytes", peak(context.shared, &stats)),
+        ("reserved_bytes", stats.reserved_bytes),
+        ("live_bytes_per_key", live.checked_div(stats.keys).unwrap_or(0)),
+    ]
+}
+
+/// Redis's names where they mean something, then ours.
+fn stats(context: &Context<'_>) -> Vec<(&'static str, usize)> {
+    let stats = context.session.engine().stats();
+    let (memory, clients) = (&stats.memory, context.shared.buffer_bytes());
+    let used = used(context.shared, &stats);
+    let dataset = memory.keys + stats.row_bytes;
+    vec![
+        ("peak.allocated", peak(context.shared, &stats)),
+        ("total.allocated", used),
+        ("clients.normal", clients),
+        ("aof.buffer", memory.buffers),
+        ("overhead.total", used.saturating_sub(dataset)),
+        ("keys.count", stats.keys),
+        ("keys.bytes-per-key", used.checked_div(stats.keys).unwrap_or(0)),
+        ("dataset.bytes", dataset),
+        ("allocator.allocated", memory.total()),
+        ("allocator.active", memory.held),
+        ("allocator.resident", stats.reserved_bytes),
+        ("nodes.bytes", memory.nodes),
+        ("orders.bytes", memory.orders),
+        ("unreclaimed.bytes", stats.unreclaimed_bytes),
+    ]
+}
+
+fn doctor(context: &Context<'_>) -> String {
+    let stats = context.session.engine().stats();
+    let used = used(context.shared, &stats);
+    if used < SMALL {
+        return "There is little in memory, so there is nothing to say about it yet.".into();
+    }
+    let mut found = Vec::new();
+    if let (Some(limit), eviction) = context.session.engine().memory_limit()
+        && used > limit - limit / 10
+    {
+        found.push(format!(
+            "{used} bytes are used, of {limit} that may be (maxmemory), with the policy {eviction}: raise the limit, remove keys, or expect that policy to act."
+        ));
+    }
+    if stats.unreclaimed_bytes > used / 5 {
+        found.push(format!(
+            "{} bytes were replaced or removed and wait for readers: look for long ranges, snapshots and checkpoints (INFO memory: snapshots).",
+            stats.unreclaimed_bytes
+        ));
+    }
+    if stats.memory.held > stats.memory.total() + stats.memory.total() / 2 {
+        found.push(format!(
+            "The allocator holds {} bytes for {}: keys of other sizes were removed. New ones of those sizes take their place; a restart packs anew.",
+            stats.memory.held,
+            stats.memory.total()
+        ));
+    }
+    if found.is_empty() { "Nothing about the use of memory is unusual.".into() } else { found.join("\n") }
+}

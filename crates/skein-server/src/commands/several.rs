@@ -1,0 +1,143 @@
+//! Commands that read and write several keys as one: RENAME, RENAMENX, COPY, MSETNX.
+//!
+//! All are exclusive (`Handler::Exclusive`): nobody sees a part of one, and on disk it is there whole or not at all. What can refuse one comes before its
+//! first write.
+
+use super::databases::check_index;
+use super::fault::SYNTAX;
+use super::hashes::replace_columns;
+use super::sorted_sets::{entries_of, replace_set};
+use super::strings::pairs_of;
+use super::{Context, Fault, Next, is};
+use crate::engine::{Change, Row, RowRef, RowWriter as _, Rows, Writer};
+use crate::resp::{Args, Reply};
+
+type Answer = Result<Next, Fault>;
+
+/// Another row with what this one holds, until the same time.
+fn twin(rows: &Rows, row: RowRef<'_>) -> Row {
+    rows.until(row, row.expires_at())
+}
+
+/// A row with what a key holds; `None` if it is absent.
+fn copy_of(writer: &mut Writer<'_, '_>, key: &[u8]) -> Result<Option<Row>, Fault> {
+    let mut copy = None;
+    writer.update::<Fault>(key, |row, rows| {
+        copy = row.map(|row| twin(rows, row));
+        Ok(Change::Keep)
+    })?;
+    Ok(copy)
+}
+
+/// Sets a key to a row; not if it is there and may not be `replaced`. Whether it was done.
+fn put(writer: &mut Writer<'_, '_>, key: &[u8], row: &Row, replace: bool) -> Result<bool, Fault> {
+    let updated = writer.update::<Fault>(key, |present, rows| {
+        let refused = present.is_some() && !replace;
+        Ok(if refused { Change::Keep } else { Change::Put(twin(rows, row.as_ref())) })
+    })?;
+    Ok(updated.changed)
+}
+
+/// Gives a key another name; whether that was free or may be `replaced`.
+fn move_key(context: &mut Context<'_>, from: &[u8], to: &[u8], replace: bool) -> Result<bool, Fault> {
+    let (moved, ticket) = context.session.write(|writer| {
+        let row = copy_of(writer, from)?.ok_or(Fault::text("ERR no such key"))?;
+        if from == to {
+            return Ok(replace);
+        }
+        let moved = put(writer, to, &row, replace)?;
+        if moved {
+            writer.remove(from)?;
+        }
+        Ok(moved)
+    });
+    context.ticket = ticket;
+    moved?
+}
+
+pub(super) fn rename(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    move_key(context, args.get(1), args.get(2), true)?;
+    reply.ok();
+    Ok(Next::Done)
+}
+
+pub(super) fn rename_nx(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    let moved = move_key(context, args.get(1), args.get(2), false)?;
+    reply.int(moved.into());
+    Ok(Next::Done)
+}
+
+/// Whether a key is absent.
+fn is_free(writer: &mut Writer<'_, '_>, key: &[u8]) -> Result<bool, Fault> {
+    let present = writer.update::<Fault>(key, |_, _| Ok(Change::Keep))?;
+    Ok(!present.existed)
+}
+
+/// Copies what a row stands for with its time of expiry; not if there is something and it may not be `replaced`. Whether it was done.
+fn copy_members(
+    writer: &mut Writer<'_, '_>,
+    from: &[u8],
+    row: RowRef<'_>,
+    to: &[u8],
+    replace: bool,
+) -> Result<bool, Fault> {
+    if !replace && !is_free(writer, to)? {
+        return Ok(false);
+    }
+    if row.sorted_set().is_some() {
+        let entries = writer.change_set(from, false, |set| Ok::<_, Fault>(entries_of(set)))?;
+        replace_set(writer, to, &entries.unwrap_or_default())?;
+    } else {
+        // Read before it is written to: a reader keeps writers waiting.
+        let columns = row.read_columns().map(|columns| columns.to_vec()).unwrap_or_default();
+        replace_columns(writer, to, &columns)?;
+    }
+    if let Some(expires) = row.expires_at() {
+        writer.expire(to, Some(expires))?;
+    }
+    Ok(true)
+}
+
+/// `COPY source destination [DB 0] [REPLACE]`
+pub(super) fn copy(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    let mut replace = false;
+    let mut rest = args.from(3);
+    while let Some(word) = rest.next() {
+        if is(word, "REPLACE") {
+            replace = true;
+        } else if is(word, "DB") {
+            check_index(rest.next().ok_or(SYNTAX)?)?;
+        } else {
+            return Err(SYNTAX);
+        }
+    }
+    let (from, to) = (args.get(1), args.get(2));
+    if from == to {
+        return Err(Fault::text("ERR source and destination objects are the same"));
+    }
+    let (copied, ticket) = context.session.write(|writer| match copy_of(writer, from)? {
+        // A row that stands for what changes without it would share that.
+        Some(row) if row.as_ref().changes().is_some() => {
+            copy_members(writer, from, row.as_ref(), to, replace)
+        }
+        Some(row) => put(writer, to, &row, replace),
+        None => Ok(false),
+    });
+    context.ticket = ticket;
+    reply.int(copied??.into());
+    Ok(Next::Done)
+}
+
+pub(super) fn mset_nx(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    if args.len().is_multiple_of(2) {
+        return Err(Fault::wrong_arity("msetnx"));
+    }
+    let pairs = pairs_of(args);
+    let keys: Vec<&[u8]> = pairs.iter().map(|(key, _)| *key).collect();
+    let free = context.session.count_present(&keys)? == 0;
+    if free {
+        context.ticket = context.session.put_all(&pairs)?;
+    }
+    reply.int(free.into());
+    Ok(Next::Done)
+}

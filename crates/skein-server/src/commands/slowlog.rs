@@ -1,0 +1,74 @@
+//! SLOWLOG: the requests that took longer than `slowlog-log-slower-than`.
+
+use super::subcommands::{Subcommands, help, subcommand, unknown_or_wrong};
+use super::{Context, Fault, Next};
+use crate::observe::slowlog::Entry;
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Reply};
+
+/// Entries that GET gives unless told otherwise.
+const GIVEN: usize = 10;
+
+const HELP: &[&str] = &[
+    "SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "GET [<count>]",
+    "    The newest <count> entries (10 unless given, -1 for all), each with its number,",
+    "    the time, microseconds, the arguments, the client's address, and its name.",
+    "LEN",
+    "    How many entries there are.",
+    "RESET",
+    "    Forget all entries.",
+    "HELP",
+    "    Prints this help.",
+];
+
+pub(super) const SUBCOMMANDS: Subcommands = &[("get", -2), ("len", 2), ("reset", 2), ("help", 2)];
+
+pub(super) fn slowlog(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    let slowlog = &context.shared.observing.slowlog;
+    match subcommand("slowlog", SUBCOMMANDS, args)? {
+        "get" => {
+            let entries = slowlog.newest(count(args)?);
+            reply.array(entries.len());
+            for entry in &entries {
+                write(entry, reply);
+            }
+        }
+        "len" => reply.count(slowlog.len()),
+        "reset" => {
+            slowlog.reset();
+            reply.ok();
+        }
+        _ => help(HELP, reply),
+    }
+    Ok(Next::Done)
+}
+
+fn count(args: &Args<'_>) -> Result<usize, Fault> {
+    match args.len() {
+        2 => Ok(GIVEN),
+        3 => match parse_i64(args.get(2)) {
+            Some(-1) => Ok(usize::MAX),
+            Some(count @ 0..) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),
+            _ => Err(Fault::text("ERR count should be greater than or equal to -1")),
+        },
+        _ => Err(unknown_or_wrong("slowlog", args)),
+    }
+}
+
+fn write(entry: &Entry, reply: &mut Reply<'_>) {
+    reply.array(6);
+    reply.places(entry.id);
+    reply.places(entry.unix_s);
+    reply.places(entry.micros);
+    reply.array(entry.request.0.len());
+    for arg in &entry.request.0 {
+        reply.bulk(arg);
+    }
+    reply.bulk(entry.address.as_ref().map_or_else(String::new, ToString::to_string).as_bytes());
+    reply.bulk(&entry.name);
+}

@@ -1,0 +1,159 @@
+//! ZADD and ZINCRBY.
+
+use crate::commands::fault::{NOT_A_FLOAT, SYNTAX};
+use crate::commands::{Fault, is};
+use crate::engine::Writer;
+use crate::resp::double::parse_double;
+use crate::resp::{Args, Reply};
+
+const NOT_A_NUMBER: Fault = Fault::text("ERR resulting score is not a number (NaN)");
+
+/// The options of ZADD.
+#[derive(Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+struct Options {
+    if_absent: bool,
+    if_present: bool,
+    if_greater: bool,
+    if_less: bool,
+    changed: bool,
+    increment: bool,
+}
+
+impl Options {
+    /// The options, and where the scores begin.
+    fn parse(args: &Args<'_>) -> Result<(Self, usize), Fault> {
+        let mut options = Self::default();
+        let mut first = 2;
+        for arg in args.from(2) {
+            let known = [
+                ("NX", &mut options.if_absent),
+                ("XX", &mut options.if_present),
+                ("GT", &mut options.if_greater),
+                ("LT", &mut options.if_less),
+                ("CH", &mut options.changed),
+                ("INCR", &mut options.increment),
+            ];
+            let Some((_, flag)) = known.into_iter().find(|(word, _)| is(arg, word)) else { break };
+            *flag = true;
+            first += 1;
+        }
+        let values = args.len() - first;
+        if values == 0 || !values.is_multiple_of(2) {
+            return Err(SYNTAX);
+        }
+        options.check(values / 2)?;
+        Ok((options, first))
+    }
+
+    fn check(self, pairs: usize) -> Result<(), Fault> {
+        let Self { if_absent, if_present, if_greater, if_less, .. } = self;
+        if if_absent && if_present {
+            return Err(Fault::text("ERR XX and NX options at the same time are not compatible"));
+        }
+        if [if_absent, if_greater, if_less].into_iter().filter(|set| *set).count() > 1 {
+            return Err(Fault::text("ERR GT, LT, and/or NX options at the same time are not compatible"));
+        }
+        if self.increment && pairs > 1 {
+            return Err(Fault::text("ERR INCR option supports a single increment-element pair"));
+        }
+        Ok(())
+    }
+
+    /// The score that a member gets, if it gets one.
+    fn decide(self, before: Option<f64>, given: f64) -> Result<Option<f64>, Fault> {
+        let Some(before) = before else { return Ok((!self.if_present).then_some(given)) };
+        if self.if_absent {
+            return Ok(None);
+        }
+        let score = if self.increment { before + given } else { given };
+        if score.is_nan() {
+            return Err(NOT_A_NUMBER);
+        }
+        let refused = (self.if_less && score >= before) || (self.if_greater && score <= before);
+        Ok((!refused).then_some(score))
+    }
+}
+
+/// What adding did.
+#[derive(Clone, Copy, Default)]
+struct Added {
+    new: usize,
+    updated: usize,
+    /// The last member's score, unless an option stood in the way.
+    score: Option<f64>,
+}
+
+fn add(
+    writer: &mut Writer<'_, '_>,
+    key: &[u8],
+    pairs: &[(f64, &[u8])],
+    options: Options,
+) -> Result<Added, Fault> {
+    let added = writer.change_set(key, !options.if_present, |set| {
+        let mut added = Added::default();
+        if pairs.len() > 1 {
+            set.expect(pairs.iter().map(|(_, member)| *member));
+        }
+        for (given, member) in pairs {
+            set.update::<Fault>(member, |before| {
+                added.score = options.decide(before, *given)?;
+                added.new += usize::from(before.is_none() && added.score.is_some());
+                added.updated +=
+                    usize::from(before.is_some() && added.score.is_some() && added.score != before);
+                Ok(added.score)
+            })?;
+        }
+        Ok::<_, Fault>(added)
+    })?;
+    Ok(added.unwrap_or_default())
+}
+
+pub(in crate::commands) fn zadd(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let (options, first) = Options::parse(args)?;
+    let mut rest = args.from(first);
+    let mut one = [(0.0, &[][..])];
+    let mut many = Vec::new();
+    let pairs: &[(f64, &[u8])] = if rest.len() == 2 {
+        one[0] = next_pair(&mut rest)?;
+        &one
+    } else {
+        while rest.len() > 0 {
+            many.push(next_pair(&mut rest)?);
+        }
+        &many
+    };
+    let added = add(writer, args.get(1), pairs, options)?;
+    if options.increment {
+        match added.score {
+            Some(score) => reply.double(score),
+            None => reply.null(),
+        }
+    } else {
+        reply.count(if options.changed { added.new + added.updated } else { added.new });
+    }
+    Ok(())
+}
+
+fn next_pair<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> Result<(f64, &'a [u8]), Fault> {
+    let score = parse_double(rest.next().ok_or(SYNTAX)?).ok_or(NOT_A_FLOAT)?;
+    Ok((score, rest.next().ok_or(SYNTAX)?))
+}
+
+pub(in crate::commands) fn zincr_by(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    // As in Redis, a word that would be an option of ZADD is one, and leaves too few arguments.
+    let (options, _) = Options::parse(args)?;
+    let by = parse_double(args.get(2)).ok_or(NOT_A_FLOAT)?;
+    let options = Options { increment: true, ..options };
+    let added = add(writer, args.get(1), &[(by, args.get(3))], options)?;
+    reply.double(added.score.unwrap_or(by));
+    Ok(())
+}

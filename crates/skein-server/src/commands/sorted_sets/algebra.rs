@@ -1,0 +1,356 @@
+//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, and their forms that store what they find; ZRANGESTORE.
+//!
+//! All are exclusive (`Handler::Exclusive`), so that they are of one moment and, if they store, whole. Those that only read take views of sets that are large, and go on in slices
+//! (`several_long`).
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use super::ranges::{Asked, STORED};
+use super::remove::{Entries, parse_count};
+use super::several::replace_set;
+use super::several_long::{Answer, SeveralTask};
+use super::{MEMBER_OVERHEAD, Shape, check_reply_len, in_order};
+use crate::commands::fault::{NOT_AN_INTEGER, SYNTAX};
+use crate::commands::task::AT_ONCE;
+use crate::commands::{Context, Fault, Next, Task, is};
+use crate::engine::{Direction, Keyspace, Member, SetReader};
+use crate::resp::double::parse_double;
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Reply};
+
+/// What is made of several sets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Union,
+    Intersection,
+    Difference,
+}
+
+/// How the scores of a member in several sets become one.
+#[derive(Clone, Copy)]
+pub(super) enum Aggregate {
+    Sum,
+    Least,
+    Greatest,
+}
+
+impl Aggregate {
+    pub(super) fn of(self, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Sum => number(a + b),
+            Self::Least => a.min(b),
+            Self::Greatest => a.max(b),
+        }
+    }
+}
+
+/// Where infinities cancel each other out, 0 is left.
+pub(super) fn number(value: f64) -> f64 {
+    if value.is_nan() { 0.0 } else { value }
+}
+
+/// A set to read from: its key, how many members it has, and what its scores are multiplied by.
+#[derive(Clone, Copy)]
+pub(super) struct Input<'a> {
+    pub(super) key: &'a [u8],
+    len: u64,
+    pub(super) weight: f64,
+}
+
+/// What one of the commands asks for.
+pub(super) struct Wanted<'a> {
+    pub(super) operation: Operation,
+    pub(super) inputs: Vec<Input<'a>>,
+    pub(super) aggregate: Aggregate,
+    scores: bool,
+    /// How many members are counted, at most.
+    limit: Option<u64>,
+}
+
+/// What the command does with the members.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Reply,
+    Store,
+    Count,
+}
+
+impl<'a> Wanted<'a> {
+    /// What the arguments from `first` on ask for: how many keys, the keys, and options.
+    fn parse(
+        keyspace: &mut Keyspace<'_>,
+        args: &Args<'a>,
+        (name, first): (&str, usize),
+        operation: Operation,
+        purpose: Purpose,
+    ) -> Result<Self, Fault> {
+        let count = parse_i64(args.get(first)).ok_or(NOT_AN_INTEGER)?;
+        if count < 1 {
+            return Err(Fault::owned(format!("ERR at least 1 input key is needed for '{name}' command")));
+        }
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        if count > args.len() - first - 1 {
+            return Err(SYNTAX);
+        }
+        let mut inputs = Vec::with_capacity(count);
+        for key in args.from(first + 1).take(count) {
+            let len = with_set(keyspace, key, |set| set.map_or(0, SetReader::len))?;
+            inputs.push(Input { key, len, weight: 1.0 });
+        }
+        let mut wanted = Self { operation, inputs, aggregate: Aggregate::Sum, scores: false, limit: None };
+        wanted.options(args, first + 1 + count, purpose)?;
+        Ok(wanted)
+    }
+
+    fn options(&mut self, args: &Args<'a>, first: usize, purpose: Purpose) -> Result<(), Fault> {
+        let combines = self.operation != Operation::Difference && purpose != Purpose::Count;
+        let mut rest = args.from(first);
+        while let Some(word) = rest.next() {
+            if combines && is(word, "WEIGHTS") && rest.len() >= self.inputs.len() {
+                for (input, weight) in self.inputs.iter_mut().zip(rest.by_ref()) {
+                    let weight = parse_double(weight);
+                    input.weight = weight.ok_or(Fault::text("ERR weight value is not a float"))?;
+                }
+            } else if combines && is(word, "AGGREGATE") && rest.len() > 0 {
+                let by = rest.next().unwrap_or_default();
+                let known =
+                    [("SUM", Aggregate::Sum), ("MIN", Aggregate::Least), ("MAX", Aggregate::Greatest)];
+                let known = known.into_iter().find(|(name, _)| is(by, name));
+                self.aggregate = known.ok_or(SYNTAX)?.1;
+            } else if purpose == Purpose::Reply && is(word, "WITHSCORES") {
+                self.scores = true;
+            } else if purpose == Purpose::Count && is(word, "LIMIT") && rest.len() > 0 {
+                let limit = parse_count(rest.next().unwrap_or_default());
+                self.limit = Some(limit.map_err(|_| Fault::text("ERR LIMIT can't be negative"))?);
+            } else {
+                return Err(SYNTAX);
+            }
+        }
+        Ok(())
+    }
+
+    /// The smallest set first, where it does not matter: of an intersection it is all that is gone through.
+    fn sort(&mut self) {
+        if self.operation != Operation::Difference {
+            self.inputs.sort_by_key(|input| input.len);
+        }
+    }
+
+    /// Whether many members have to be gone through. REQUIRES: the sets are sorted.
+    fn is_long(&self) -> bool {
+        let gone_through = match self.operation {
+            Operation::Union => self.inputs.len(),
+            Operation::Intersection | Operation::Difference => 1,
+        };
+        let members: u64 = self.inputs.iter().take(gone_through).map(|input| input.len).sum();
+        members > AT_ONCE as u64 / self.inputs.len().max(1) as u64
+    }
+
+    /// The members that are asked for, in no order.
+    fn find(mut self, keyspace: &mut Keyspace<'_>) -> Result<Entries, Fault> {
+        self.sort();
+        match self.operation {
+            Operation::Union => self.union(keyspace),
+            Operation::Intersection | Operation::Difference => self.reduce(keyspace),
+        }
+    }
+
+    fn union(self, keyspace: &mut Keyspace<'_>) -> Result<Entries, Fault> {
+        let mut found: HashMap<Vec<u8>, f64> = HashMap::new();
+        for input in self.inputs {
+            with_set(keyspace, input.key, |set| {
+                each(set, |score, member| {
+                    let score = number(score * input.weight);
+                    let present = found.entry(member.to_vec());
+                    present.and_modify(|sum| *sum = self.aggregate.of(*sum, score)).or_insert(score);
+                });
+            })?;
+        }
+        Ok(found.into_iter().map(|(member, score)| (score, member)).collect())
+    }
+
+    /// The members of the first set that are in all others, or in none of them.
+    fn reduce(self, keyspace: &mut Keyspace<'_>) -> Result<Entries, Fault> {
+        let Some((first, others)) = self.inputs.split_first() else { return Ok(Entries::new()) };
+        let mut found = Entries::new();
+        with_set(keyspace, first.key, |set| {
+            each(set, |score, member| found.push((number(score * first.weight), member.to_vec())));
+        })?;
+        let kept = self.operation == Operation::Intersection;
+        for other in others {
+            if found.is_empty() {
+                break;
+            }
+            with_set(keyspace, other.key, |set| {
+                found.retain_mut(|(score, member)| match set.and_then(|set| set.score(member)) {
+                    Some(theirs) => {
+                        *score = self.aggregate.of(*score, number(theirs * other.weight));
+                        kept
+                    }
+                    None => !kept,
+                });
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+/// Shows `look` the set at a key, or none.
+pub(super) fn with_set<R>(
+    keyspace: &mut Keyspace<'_>,
+    key: &[u8],
+    look: impl FnOnce(Option<&SetReader<'_>>) -> R,
+) -> Result<R, Fault> {
+    keyspace.get_with(key, |row| {
+        let Some(row) = row? else { return Ok(look(None)) };
+        let set = row.sorted_set().ok_or_else(Fault::wrong_type)?.read();
+        Ok(look(Some(&set)))
+    })
+}
+
+/// Shows `show` all members of a set.
+fn each(set: Option<&SetReader<'_>>, mut show: impl FnMut(f64, Member<'_>)) {
+    if let Some(set) = set {
+        set.walk(0, Direction::Forward, |score, member| {
+            show(score, member);
+            ControlFlow::Continue(())
+        });
+    }
+}
+
+fn answer(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    name: &str,
+    operation: Operation,
+) -> Result<Next, Fault> {
+    let keyspace = &mut context.session;
+    let mut wanted = Wanted::parse(keyspace, args, (name, 1), operation, Purpose::Reply)?;
+    let shape = Shape::of(wanted.scores, reply);
+    wanted.sort();
+    if wanted.is_long() {
+        let task = SeveralTask::new(keyspace, &wanted, Answer::Members(shape))?;
+        return Ok(Next::Slices(Box::new(Task::Several(task))));
+    }
+    let mut found = wanted.find(keyspace)?;
+    check_reply_len(found.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum())?;
+    found.sort_unstable_by(in_order);
+    shape.head(found.len(), reply);
+    for (score, member) in &found {
+        shape.member(*score, Member::of(member), reply);
+    }
+    Ok(Next::Done)
+}
+
+fn store(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    name: &str,
+    operation: Operation,
+) -> Result<Next, Fault> {
+    let keyspace = &mut context.session;
+    let found = Wanted::parse(keyspace, args, (name, 2), operation, Purpose::Store)?.find(keyspace)?;
+    put_found(context, args.get(1), &found, reply)
+}
+
+fn put_found(
+    context: &mut Context<'_>,
+    key: &[u8],
+    found: &Entries,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    let (stored, ticket) = context.session.write(|writer| replace_set(writer, key, found));
+    context.ticket = context.ticket.max(ticket);
+    stored??;
+    reply.count(found.len());
+    Ok(Next::Done)
+}
+
+pub(in crate::commands) fn zunion(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    answer(context, args, reply, "zunion", Operation::Union)
+}
+
+pub(in crate::commands) fn zinter(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    answer(context, args, reply, "zinter", Operation::Intersection)
+}
+
+pub(in crate::commands) fn zdiff(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    answer(context, args, reply, "zdiff", Operation::Difference)
+}
+
+pub(in crate::commands) fn zunion_store(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    store(context, args, reply, "zunionstore", Operation::Union)
+}
+
+pub(in crate::commands) fn zinter_store(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    store(context, args, reply, "zinterstore", Operation::Intersection)
+}
+
+pub(in crate::commands) fn zdiff_store(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    store(context, args, reply, "zdiffstore", Operation::Difference)
+}
+
+pub(in crate::commands) fn zinter_card(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    let keyspace = &mut context.session;
+    let mut wanted =
+        Wanted::parse(keyspace, args, ("zintercard", 1), Operation::Intersection, Purpose::Count)?;
+    // A limit of 0 is none.
+    let limit = wanted.limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
+    wanted.sort();
+    if wanted.is_long() {
+        let task = SeveralTask::new(keyspace, &wanted, Answer::Count(limit))?;
+        return Ok(Next::Slices(Box::new(Task::Several(task))));
+    }
+    reply.places((wanted.find(keyspace)?.len() as u64).min(limit));
+    Ok(Next::Done)
+}
+
+pub(in crate::commands) fn zrange_store(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    let asked = Asked::parse(args, 3, STORED)?;
+    let found = with_set(&mut context.session, args.get(2), |set| {
+        let mut found = Entries::new();
+        if let Some(set) = set {
+            asked.walk(set, &asked.places(set), |score, member| {
+                found.push((score, member.to_vec()));
+                ControlFlow::Continue(())
+            });
+        }
+        found
+    })?;
+    put_found(context, args.get(1), &found, reply)
+}

@@ -1,0 +1,142 @@
+//! The bounds of ranges, and what places of the order they mean.
+
+use std::ops::Range;
+
+use crate::commands::Fault;
+use crate::commands::fault::NOT_AN_INTEGER;
+use crate::engine::{Member, SetReader, SetWriter};
+use crate::resp::double::parse_bound;
+use crate::resp::number::parse_i64;
+
+/// What both readers and writers of a set can find.
+pub(super) trait Places {
+    fn len(&self) -> u64;
+    fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64;
+}
+
+impl Places for SetReader<'_> {
+    fn len(&self) -> u64 {
+        Self::len(self)
+    }
+
+    fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
+        Self::rank_by(self, before)
+    }
+}
+
+impl Places for SetWriter<'_> {
+    fn len(&self) -> u64 {
+        Self::len(self)
+    }
+
+    fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
+        Self::rank_by(self, before)
+    }
+}
+
+/// A range of a sorted set, as commands name it, the lower bound first.
+#[derive(Clone, Copy)]
+pub(super) enum Span<'a> {
+    Ranks(i64, i64),
+    Scores(ScoreBound, ScoreBound),
+    Lex(LexBound<'a>, LexBound<'a>),
+}
+
+/// Which kind of range a command asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Rank,
+    Score,
+    Lex,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct ScoreBound {
+    score: f64,
+    exclusive: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum LexBound<'a> {
+    Lowest,
+    Highest,
+    At { member: &'a [u8], exclusive: bool },
+}
+
+impl ScoreBound {
+    fn parse(text: &[u8]) -> Result<Self, Fault> {
+        let (exclusive, score) = match text.strip_prefix(b"(") {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let score = parse_bound(score).ok_or(Fault::text("ERR min or max is not a float"))?;
+        Ok(Self { score, exclusive })
+    }
+}
+
+impl<'a> LexBound<'a> {
+    fn parse(text: &'a [u8]) -> Result<Self, Fault> {
+        match text {
+            b"-" => Ok(Self::Lowest),
+            b"+" => Ok(Self::Highest),
+            [b'[', member @ ..] => Ok(Self::At { member, exclusive: false }),
+            [b'(', member @ ..] => Ok(Self::At { member, exclusive: true }),
+            _ => Err(Fault::text("ERR min or max not valid string range item")),
+        }
+    }
+
+    /// How many members come before it; `or_at`: or are the same.
+    fn rank(self, set: &impl Places, or_at: bool) -> u64 {
+        match self {
+            Self::Lowest => 0,
+            Self::Highest => set.len(),
+            Self::At { member, .. } => set.rank_by(|_, other| {
+                let order = other.cmp_bytes(member);
+                order.is_lt() || (or_at && order.is_eq())
+            }),
+        }
+    }
+
+    fn is_exclusive(self) -> bool {
+        matches!(self, Self::At { exclusive: true, .. })
+    }
+}
+
+impl<'a> Span<'a> {
+    pub(super) fn parse(by: By, lower: &'a [u8], upper: &'a [u8]) -> Result<Self, Fault> {
+        Ok(match by {
+            By::Rank => {
+                let rank = |text| parse_i64(text).ok_or(NOT_AN_INTEGER);
+                Self::Ranks(rank(lower)?, rank(upper)?)
+            }
+            By::Score => Self::Scores(ScoreBound::parse(lower)?, ScoreBound::parse(upper)?),
+            By::Lex => Self::Lex(LexBound::parse(lower)?, LexBound::parse(upper)?),
+        })
+    }
+
+    /// The places in the order that it means; of a reverse range by rank, counted from the end.
+    pub(super) fn places(self, set: &impl Places) -> Range<u64> {
+        match self {
+            Self::Ranks(start, end) => ranks(start, end, set.len()),
+            Self::Scores(lower, upper) => {
+                let rank = |bound: f64, or_at: bool| {
+                    set.rank_by(|score, _| score < bound || (or_at && score <= bound))
+                };
+                rank(lower.score, lower.exclusive)..rank(upper.score, !upper.exclusive)
+            }
+            Self::Lex(lower, upper) => {
+                lower.rank(set, lower.is_exclusive())..upper.rank(set, !upper.is_exclusive())
+            }
+        }
+    }
+}
+
+/// Places from `start` to `end`, that one included; negative ones count from behind.
+fn ranks(start: i64, end: i64, len: u64) -> Range<u64> {
+    let from_start = |rank: i64| {
+        if rank >= 0 { Some(rank.unsigned_abs()) } else { len.checked_sub(rank.unsigned_abs()) }
+    };
+    let start = from_start(start).unwrap_or(0);
+    let end = from_start(end).map_or(0, |end| end.saturating_add(1).min(len));
+    start..end
+}

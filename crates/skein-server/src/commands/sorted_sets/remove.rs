@@ -1,0 +1,188 @@
+//! What takes members out: ZREM, ranges, ZPOPMIN and ZPOPMAX.
+
+use std::ops::{ControlFlow, Range};
+
+use super::bounds::{By, Span};
+use super::{MEMBER_OVERHEAD, Shape, check_reply_len};
+use crate::commands::fault::SYNTAX;
+use crate::commands::{Fault, is};
+use crate::engine::{Direction, Member, SetWriter, VALUE_BYTES_MAX, Writer};
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Protocol, Reply};
+
+pub(in crate::commands) fn zrem(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let gone = writer.change_set(args.get(1), false, |set| {
+        let mut gone = 0;
+        for member in args.from(2) {
+            gone += usize::from(set.remove(member)?.is_some());
+        }
+        Ok::<_, Fault>(gone)
+    })?;
+    reply.count(gone.unwrap_or(0));
+    Ok(())
+}
+
+/// Members with their scores.
+pub(super) type Entries = Vec<(f64, Vec<u8>)>;
+
+/// The members of these places, with their scores.
+fn members_at(set: &SetWriter<'_>, places: &Range<u64>, direction: Direction) -> Entries {
+    let mut left = places.end.saturating_sub(places.start);
+    let mut found = Vec::new();
+    if left > 0 {
+        set.walk(places.start, direction, |score, member| {
+            found.push((score, member.to_vec()));
+            left -= 1;
+            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+    }
+    found
+}
+
+/// All members of a set with their scores, in order.
+pub(in crate::commands) fn entries_of(set: &SetWriter<'_>) -> Entries {
+    members_at(set, &(0..set.len()), Direction::Forward)
+}
+
+/// Removes members, looked up some at a time ahead, so that the reads overlap.
+fn take_out(set: &mut SetWriter<'_>, members: &Entries) -> Result<(), Fault> {
+    const AHEAD: usize = 64;
+    for some in members.chunks(AHEAD) {
+        set.expect(some.iter().map(|(_, member)| &member[..]));
+        for (_, member) in some {
+            set.remove(member)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_range(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    by: By,
+) -> Result<(), Fault> {
+    let span = Span::parse(by, args.get(2), args.get(3))?;
+    let gone = writer.change_set(args.get(1), false, |set| {
+        let places = span.places(set);
+        let count = places.end.saturating_sub(places.start);
+        if count == set.len() {
+            set.clear();
+            return Ok(count);
+        }
+        take_out(set, &members_at(set, &places, Direction::Forward))?;
+        Ok::<_, Fault>(count)
+    })?;
+    reply.places(gone.unwrap_or(0));
+    Ok(())
+}
+
+pub(in crate::commands) fn zrem_range_by_rank(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    remove_range(writer, args, reply, By::Rank)
+}
+
+pub(in crate::commands) fn zrem_range_by_score(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    remove_range(writer, args, reply, By::Score)
+}
+
+pub(in crate::commands) fn zrem_range_by_lex(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    remove_range(writer, args, reply, By::Lex)
+}
+
+/// A number that is not negative.
+pub(super) fn parse_count(text: &[u8]) -> Result<u64, Fault> {
+    let count = parse_i64(text).filter(|count| *count >= 0);
+    let count = count.ok_or(Fault::text("ERR value is out of range, must be positive"))?;
+    Ok(count.unsigned_abs())
+}
+
+/// Takes up to `count` members out, from one end; `None` if there is no set.
+pub(super) fn pop(
+    writer: &mut Writer<'_, '_>,
+    key: &[u8],
+    direction: Direction,
+    count: u64,
+) -> Result<Option<Entries>, Fault> {
+    writer.change_set(key, false, |set| {
+        let first = if direction == Direction::Forward { 0 } else { set.len().saturating_sub(1) };
+        let members = members_at(set, &(first..first + count.min(set.len())), direction);
+        let bytes: usize = members.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum();
+        if bytes > VALUE_BYTES_MAX {
+            check_reply_len(bytes)?;
+        }
+        if members.len() as u64 == set.len() {
+            set.clear();
+        } else {
+            take_out(set, &members)?;
+        }
+        Ok::<_, Fault>(members)
+    })
+}
+
+/// Writes what was taken out.
+pub(super) fn write_popped(members: &[(f64, Vec<u8>)], shape: Shape, reply: &mut Reply<'_>) {
+    shape.head(members.len(), reply);
+    for (score, member) in members {
+        shape.member(*score, Member::of(member), reply);
+    }
+}
+
+fn pop_one_end(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    direction: Direction,
+) -> Result<(), Fault> {
+    if args.len() > 3 {
+        return Err(SYNTAX);
+    }
+    let counted = args.len() == 3;
+    let count = if counted { parse_count(args.get(2))? } else { 1 };
+    let members = pop(writer, args.get(1), direction, count)?.unwrap_or_default();
+    let shape = Shape { scores: true, pairs: counted && reply.protocol() == Protocol::Resp3 };
+    write_popped(&members, shape, reply);
+    Ok(())
+}
+
+pub(in crate::commands) fn zpop_min(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    pop_one_end(writer, args, reply, Direction::Forward)
+}
+
+pub(in crate::commands) fn zpop_max(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    pop_one_end(writer, args, reply, Direction::Backward)
+}
+
+/// `MIN` or `MAX`.
+pub(super) fn parse_end(word: &[u8]) -> Result<Direction, Fault> {
+    if is(word, "MIN") {
+        Ok(Direction::Forward)
+    } else if is(word, "MAX") {
+        Ok(Direction::Backward)
+    } else {
+        Err(SYNTAX)
+    }
+}

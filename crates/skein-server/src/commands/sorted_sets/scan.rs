@@ -1,0 +1,54 @@
+//! ZSCAN: the members of a set, some at a time.
+
+use crate::commands::scan::{Filling, Page, ScanOptions, after_cursor, parse_cursor, write_page};
+use crate::commands::{Context, Fault, Next};
+use crate::engine::{Direction, SetReader};
+use crate::resp::double::write_double;
+use crate::resp::{Args, Reply};
+
+/// Sets of so many members are given at once and in the order of scores, as Redis gives its small sets.
+const AT_ONCE: u64 = 128;
+
+/// As in Redis, the options of a key that is not there are not looked at.
+pub(in crate::commands) fn zscan(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    let cursor = parse_cursor(args.get(2))?;
+    let shared = context.shared;
+    let page = context.look_up(args.get(1), |row| {
+        let Some(row) = row? else { return Ok::<_, Fault>(Page::default()) };
+        let set = row.sorted_set().ok_or_else(Fault::wrong_type)?.read();
+        let options = ScanOptions::parse(args, 3, false)?;
+        if set.len() <= AT_ONCE {
+            return Ok(all(&set, &options, reply));
+        }
+        let after = after_cursor(shared, cursor)?;
+        Ok(some(&set, after.as_deref(), &options, reply))
+    })?;
+    write_page(shared, cursor, &page, reply);
+    Ok(Next::Done)
+}
+
+/// Scores are bulk strings here, in either version of the protocol.
+fn write_score(list: &mut Reply<'_>, score: f64) {
+    let mut text = Vec::new();
+    write_double(&mut text, score);
+    list.bulk(&text);
+}
+
+fn all(set: &SetReader<'_>, options: &ScanOptions<'_>, reply: &Reply<'_>) -> Page {
+    let mut page = Filling::new(options, usize::MAX, reply);
+    set.walk(0, Direction::Forward, |score, member| {
+        page.take(&member.to_vec(), |list| write_score(list, score))
+    });
+    page.finish()
+}
+
+/// The members after this one that match: in the order of their bytes, which no change of scores disturbs.
+fn some(set: &SetReader<'_>, after: Option<&[u8]>, options: &ScanOptions<'_>, reply: &Reply<'_>) -> Page {
+    let mut page = Filling::new(options, options.count, reply);
+    set.members_after(after, |member, score| page.take(member, |list| write_score(list, score)));
+    page.finish()
+}

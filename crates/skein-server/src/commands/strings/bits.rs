@@ -1,0 +1,225 @@
+//! Values as arrays of bits, the highest bit of the first byte first: GETBIT, SETBIT, BITCOUNT, BITPOS.
+
+use super::ranges::{clamp, is_crossed, parse_pair};
+use super::{changed, value_of};
+use crate::commands::fault::{NOT_AN_INTEGER, SYNTAX};
+use crate::commands::{Context, Fault, Next, is};
+use crate::engine::{Change, RowRef, RowWriter as _, Writer};
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Reply};
+
+/// Bytes beyond which no bit can be named.
+const BYTES_MAX: usize = 512 << 20;
+
+/// A bit's byte, and its place there as a mask.
+fn parse_offset(text: &[u8]) -> Result<(usize, u8), Fault> {
+    let offset = parse_i64(text).and_then(|offset| usize::try_from(offset).ok());
+    match offset.filter(|offset| offset / 8 < BYTES_MAX) {
+        Some(offset) => Ok((offset / 8, 0x80 >> (offset % 8))),
+        None => Err(Fault::text("ERR bit offset is not an integer or out of range")),
+    }
+}
+
+/// Writes what `read` finds, or why it finds nothing.
+fn answer(reply: &mut Reply<'_>, read: impl FnOnce() -> Result<i64, Fault>) {
+    match read() {
+        Ok(number) => reply.int(number),
+        Err(fault) => fault.write(reply),
+    }
+}
+
+pub(in crate::commands) fn get_bit(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    answer(reply, || {
+        let (byte, mask) = parse_offset(args.get(2))?;
+        let value = value_of(row)?.unwrap_or_default();
+        Ok(value.get(byte).is_some_and(|byte| byte & mask > 0).into())
+    });
+}
+
+pub(in crate::commands) fn set_bit(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let (byte, mask) = parse_offset(args.get(2))?;
+    let bit = match parse_i64(args.get(3)) {
+        Some(bit @ (0 | 1)) => bit == 1,
+        _ => return Err(Fault::text("ERR bit is not an integer or out of range")),
+    };
+    let mut before = false;
+    writer.update(args.get(1), |row, rows| {
+        let value = value_of(row)?.unwrap_or_default();
+        let present = value.get(byte).copied();
+        before = present.is_some_and(|present| present & mask > 0);
+        if present.is_some() && before == bit {
+            return Ok(Change::Keep);
+        }
+        let new = present.unwrap_or(0) & !mask | if bit { mask } else { 0 };
+        let gap = vec![0; byte.saturating_sub(value.len())];
+        let (first, rest) = (&value[..byte.min(value.len())], value.get(byte + 1..).unwrap_or_default());
+        changed(rows, row, &[first, &gap, &[new], rest])
+    })?;
+    reply.int(before.into());
+    Ok(())
+}
+
+/// The unit of a range, if one is named: whether it is bits.
+fn parse_unit(text: &[u8]) -> Result<bool, Fault> {
+    if is(text, "BIT") {
+        Ok(true)
+    } else if is(text, "BYTE") {
+        Ok(false)
+    } else {
+        Err(SYNTAX)
+    }
+}
+
+/// Bits of a value from the first to the last one.
+struct Bits<'v> {
+    value: &'v [u8],
+    first: usize,
+    last: usize,
+}
+
+impl<'v> Bits<'v> {
+    /// The range from `start` to `end`, of bits or of bytes; `None` if it is empty.
+    fn of(value: &'v [u8], start: i64, end: i64, bits: bool) -> Option<Self> {
+        let (first, last) = clamp(start, end, if bits { value.len() * 8 } else { value.len() })?;
+        Some(if bits {
+            Self { value, first, last }
+        } else {
+            Self { value, first: first * 8, last: last * 8 + 7 }
+        })
+    }
+
+    /// Its bytes, and their place in the value. Bits out of the range are as `outside` says.
+    fn bytes(&self, outside: bool) -> impl Iterator<Item = (usize, u8)> {
+        let (first, last) = (self.first / 8, self.last / 8);
+        let before = !(0xff >> (self.first % 8));
+        let after = 0x7f_u8 >> (self.last % 8);
+        self.value[first..=last].iter().zip(first..).map(move |(byte, at)| {
+            let mask = if at == first { before } else { 0 } | if at == last { after } else { 0 };
+            (at, if outside { byte | mask } else { byte & !mask })
+        })
+    }
+
+    /// The bytes between the first and the last one, as far as they are whole words.
+    fn words(&self) -> &'v [[u8; 8]] {
+        self.value.get(self.first / 8 + 1..self.last / 8).unwrap_or_default().as_chunks().0
+    }
+
+    /// What comes after the first byte and so many words.
+    fn after_words(&self, count: usize) -> Self {
+        Self { first: (self.first / 8 + 1 + count * 8) * 8, ..*self }
+    }
+
+    fn count(&self) -> u64 {
+        let words = self.words();
+        let ones: u64 = words.iter().map(|word| u64::from(u64::from_ne_bytes(*word).count_ones())).sum();
+        let rest = self.after_words(words.len());
+        let beside = self.bytes(false).take(1).chain(rest.bytes(false));
+        ones + beside.map(|(_, byte)| u64::from(byte.count_ones())).sum::<u64>()
+    }
+
+    fn find(&self, bit: bool) -> Option<usize> {
+        let (skipped, outside) = if bit { (0, false) } else { (0xff, true) };
+        let alike = self.words().iter().take_while(|word| **word == [skipped; 8]).count();
+        let rest = self.after_words(alike);
+        let (at, byte) =
+            self.bytes(outside).take(1).chain(rest.bytes(outside)).find(|(_, byte)| *byte != skipped)?;
+        let zeros = if bit { byte.leading_zeros() } else { byte.leading_ones() };
+        Some(at * 8 + zeros as usize)
+    }
+}
+
+/// Values of more bytes are gone through by themselves, not in a batch with up to 63 others.
+const IN_BATCH_MAX: usize = 1 << 20;
+
+/// Answers if the value is not long; else that is put off.
+fn unless_long(
+    row: Option<RowRef<'_>>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    read: impl FnOnce(Option<RowRef<'_>>, &Args<'_>, &mut Reply<'_>),
+) {
+    if row.and_then(RowRef::value).is_some_and(|value| value.len() > IN_BATCH_MAX) {
+        return reply.put_off();
+    }
+    read(row, args, reply);
+}
+
+/// Answers by itself, however long the value is: it is there for one look only, so that takes no slices.
+fn alone(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+    read: impl FnOnce(Option<RowRef<'_>>, &Args<'_>, &mut Reply<'_>),
+) -> Result<Next, Fault> {
+    context.session.get_with(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
+    Ok(Next::Done)
+}
+
+pub(in crate::commands) fn bit_count(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    unless_long(row, args, reply, count);
+}
+
+pub(in crate::commands) fn bit_count_alone(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    alone(context, args, reply, count)
+}
+
+pub(in crate::commands) fn bit_pos(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    unless_long(row, args, reply, position);
+}
+
+pub(in crate::commands) fn bit_pos_alone(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    alone(context, args, reply, position)
+}
+
+/// As in Redis, the arguments are looked at only if the key is there.
+fn count(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    answer(reply, || {
+        let Some(value) = value_of(row)? else { return Ok(0) };
+        let (start, end) = match args.len() {
+            2 => (0, -1),
+            4 | 5 => parse_pair(args, 2)?,
+            _ => return Err(SYNTAX),
+        };
+        if is_crossed(start, end) {
+            return Ok(0);
+        }
+        let bits = args.len() == 5 && parse_unit(args.get(4))?;
+        Ok(Bits::of(value, start, end, bits).map_or(0, |bits| bits.count().cast_signed()))
+    });
+}
+
+fn position(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    answer(reply, || {
+        let bit = match parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)? {
+            bit @ (0 | 1) => bit == 1,
+            _ => return Err(Fault::text("ERR The bit argument must be 1 or 0.")),
+        };
+        let Some(value) = value_of(row)? else { return Ok(if bit { -1 } else { 0 }) };
+        if args.len() > 6 {
+            return Err(SYNTAX);
+        }
+        let parse = |at: usize| parse_i64(args.get(at)).ok_or(NOT_AN_INTEGER);
+        let start = if args.len() > 3 { parse(3)? } else { 0 };
+        let bits = args.len() == 6 && parse_unit(args.get(5))?;
+        let end = if args.len() > 4 { parse(4)? } else { -1 };
+        let Some(bits) = Bits::of(value, start, end, bits) else { return Ok(-1) };
+        let found = match bits.find(bit) {
+            // Without an end, zeros follow the value.
+            None if !bit && args.len() < 5 => Some(value.len() * 8),
+            found => found,
+        };
+        Ok(found.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX)))
+    });
+}

@@ -1,0 +1,201 @@
+//! LCS: the longest common subsequence of two values.
+//!
+//! ```text
+//!            b[0] b[1] ...        length(i, j) of the first i bytes of a and the first j of b:
+//!       0  0  0    0                equal last bytes:  length(i-1, j-1) + 1
+//!  a[0] 0     ╲    ◄                else:              the greater of length(i-1, j) ▲ and length(i, j-1) ◄
+//!  a[1] 0     ▲    ╲
+//! ```
+//!
+//! Two rows of lengths are kept, and of each cell one bit: whether the way back goes up. The table is made some rows a slice; the way back is
+//! short.
+
+use crate::commands::fault::{NOT_AN_INTEGER, SYNTAX};
+use crate::commands::task::{Progress, Task};
+use crate::commands::{Context, Fault, Next, is};
+use crate::engine::RowRef;
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Reply};
+
+/// The greatest table, in cells: what Redis allows, which has four bytes for each.
+const CELLS_MAX: usize = (512 << 20) / 4;
+
+/// Cells that a slice fills.
+const SLICE_CELLS: usize = 1 << 20;
+
+/// What is asked for.
+#[derive(Default)]
+struct Options {
+    length: bool,
+    matches: bool,
+    match_lengths: bool,
+    shortest: i64,
+}
+
+impl Options {
+    fn parse(args: &Args<'_>) -> Result<Self, Fault> {
+        let mut options = Self::default();
+        let mut rest = args.from(3);
+        while let Some(word) = rest.next() {
+            if is(word, "IDX") {
+                options.matches = true;
+            } else if is(word, "LEN") {
+                options.length = true;
+            } else if is(word, "WITHMATCHLEN") {
+                options.match_lengths = true;
+            } else if is(word, "MINMATCHLEN") {
+                options.shortest = parse_i64(rest.next().ok_or(SYNTAX)?).ok_or(NOT_AN_INTEGER)?;
+            } else {
+                return Err(SYNTAX);
+            }
+        }
+        if options.matches && options.length {
+            return Err(Fault::text("ERR If you want both the length and indexes, please just use IDX."));
+        }
+        Ok(options)
+    }
+}
+
+pub(in crate::commands) fn lcs(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    _: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    let limit = context.shared.settings.reply_bytes_max.get();
+    let (mut values, mut strings) = ([Vec::new(), Vec::new()], true);
+    let lookups = &mut context.client.lookups;
+    context.session.get_many_atomic(&[args.get(1), args.get(2)], limit, |at, row| {
+        lookups.note(row.is_some());
+        match row.map(RowRef::value) {
+            None => {}
+            Some(Some(value)) => values[at] = value.to_vec(),
+            Some(None) => strings = false,
+        }
+    })?;
+    if !strings {
+        return Err(Fault::text("ERR The specified keys must contain string values"));
+    }
+    let options = Options::parse(args)?;
+    let [a, b] = values;
+    if (a.len() + 1).saturating_mul(b.len() + 1) > CELLS_MAX {
+        return Err(Fault::text(
+            "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len",
+        ));
+    }
+    Ok(Next::Slices(Box::new(Task::Lcs(LcsTask::new(a, b, options)))))
+}
+
+/// The table of two values, as far as it is filled.
+pub(crate) struct LcsTask {
+    a: Vec<u8>,
+    b: Vec<u8>,
+    options: Options,
+    /// Lengths of the last row that is filled.
+    row: Vec<u32>,
+    rows: usize,
+    /// Whether the way back from a cell goes up, by `i` × length of `b` + `j`.
+    up: Vec<u64>,
+}
+
+/// Bytes that both have, `len` in a row, from `a` and from `b` on.
+struct Match {
+    a: usize,
+    b: usize,
+    len: usize,
+}
+
+impl LcsTask {
+    fn new(a: Vec<u8>, b: Vec<u8>, options: Options) -> Self {
+        let cells = if options.length { 0 } else { a.len() * b.len() };
+        let (row, up) = (vec![0; b.len() + 1], vec![0; cells.div_ceil(64)]);
+        Self { a, b, options, row, rows: 0, up }
+    }
+
+    pub(in crate::commands) fn step(&mut self, reply: &mut Reply<'_>) -> Progress {
+        let most = SLICE_CELLS / self.row.len() + 1;
+        let end = (self.rows + most).min(self.a.len());
+        for i in self.rows..end {
+            self.fill_row(i);
+        }
+        self.rows = end;
+        if end < self.a.len() {
+            return Progress::More;
+        }
+        self.write(reply);
+        Progress::Done
+    }
+
+    fn fill_row(&mut self, i: usize) {
+        let Self { a, b, options, row, up, .. } = self;
+        // The length up and left of the cell, which its row no longer has.
+        let mut corner = 0;
+        for j in 0..b.len() {
+            let (above, left) = (row[j + 1], row[j]);
+            row[j + 1] = if a[i] == b[j] { corner + 1 } else { above.max(left) };
+            if !options.length && above > left {
+                let cell = i * b.len() + j;
+                up[cell / 64] |= 1 << (cell % 64);
+            }
+            corner = above;
+        }
+    }
+
+    fn goes_up(&self, i: usize, j: usize) -> bool {
+        let cell = i * self.b.len() + j;
+        self.up[cell / 64] & 1 << (cell % 64) > 0
+    }
+
+    /// The matches on the way back, the last one first.
+    fn matches(&self) -> Vec<Match> {
+        let (mut i, mut j) = (self.a.len(), self.b.len());
+        let mut found: Vec<Match> = Vec::new();
+        while i > 0 && j > 0 {
+            if self.a[i - 1] != self.b[j - 1] {
+                if self.goes_up(i - 1, j - 1) {
+                    i -= 1;
+                } else {
+                    j -= 1;
+                }
+                continue;
+            }
+            match found.last_mut() {
+                Some(last) if last.a == i && last.b == j => {
+                    *last = Match { a: i - 1, b: j - 1, len: last.len + 1 };
+                }
+                _ => found.push(Match { a: i - 1, b: j - 1, len: 1 }),
+            }
+            (i, j) = (i - 1, j - 1);
+        }
+        found
+    }
+
+    fn write(&self, reply: &mut Reply<'_>) {
+        let length = self.row[self.b.len()] as usize;
+        if self.options.length {
+            return reply.count(length);
+        }
+        let mut matches = self.matches();
+        if !self.options.matches {
+            let parts = matches.iter().rev().map(|found| &self.a[found.a..found.a + found.len]);
+            return reply.bulk(&parts.collect::<Vec<_>>().concat());
+        }
+        let shortest = usize::try_from(self.options.shortest).unwrap_or(0);
+        matches.retain(|found| found.len >= shortest);
+        reply.map(2);
+        reply.bulk(b"matches");
+        reply.array(matches.len());
+        for found in &matches {
+            reply.array(2 + usize::from(self.options.match_lengths));
+            for first in [found.a, found.b] {
+                reply.array(2);
+                reply.count(first);
+                reply.count(first + found.len - 1);
+            }
+            if self.options.match_lengths {
+                reply.count(found.len);
+            }
+        }
+        reply.bulk(b"len");
+        reply.count(length);
+    }
+}

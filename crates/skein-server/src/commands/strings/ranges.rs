@@ -1,0 +1,65 @@
+//! Parts of values: GETRANGE (and SUBSTR, its older name), SETRANGE.
+
+use super::{TOO_LONG, changed, value_of};
+use crate::commands::Fault;
+use crate::commands::fault::NOT_AN_INTEGER;
+use crate::engine::{Change, RowRef, RowWriter as _, VALUE_BYTES_MAX, Writer};
+use crate::resp::number::parse_i64;
+use crate::resp::{Args, Reply};
+
+/// Two integers, one after the other.
+pub(super) fn parse_pair(args: &Args<'_>, first: usize) -> Result<(i64, i64), Fault> {
+    let parse = |at| parse_i64(args.get(at)).ok_or(NOT_AN_INTEGER);
+    Ok((parse(first)?, parse(first + 1)?))
+}
+
+/// A range whose ends count from the back if they are negative, within `total` places: the first and the last one; `None` if it is empty.
+pub(super) fn clamp(start: i64, end: i64, total: usize) -> Option<(usize, usize)> {
+    let total = i64::try_from(total).unwrap_or(i64::MAX);
+    let place = |at: i64| if at < 0 { (total + at).max(0) } else { at };
+    let (start, end) = (place(start), place(end).min(total - 1));
+    (start <= end).then_some((usize::try_from(start).ok()?, usize::try_from(end).ok()?))
+}
+
+/// Whether both ends count from the back and are crossed, which is empty also where [`clamp`] would find the first place.
+pub(super) fn is_crossed(start: i64, end: i64) -> bool {
+    start < 0 && end < 0 && start > end
+}
+
+pub(in crate::commands) fn get_range(row: Option<RowRef<'_>>, args: &Args<'_>, reply: &mut Reply<'_>) {
+    let read = || {
+        let (start, end) = parse_pair(args, 2)?;
+        let value = value_of(row)?.unwrap_or_default();
+        let part = if is_crossed(start, end) { None } else { clamp(start, end, value.len()) };
+        Ok::<_, Fault>(part.map_or(&[][..], |(first, last)| &value[first..=last]))
+    };
+    match read() {
+        Ok(part) => reply.bulk(part),
+        Err(fault) => fault.write(reply),
+    }
+}
+
+pub(in crate::commands) fn set_range(
+    writer: &mut Writer<'_, '_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let offset = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
+    let offset = usize::try_from(offset).map_err(|_| Fault::text("ERR offset is out of range"))?;
+    let part = args.get(3);
+    let mut len = 0;
+    writer.update(args.get(1), |row, rows| {
+        let value = value_of(row)?.unwrap_or_default();
+        len = value.len();
+        if part.is_empty() {
+            return Ok(Change::Keep);
+        }
+        let end = offset.checked_add(part.len()).filter(|end| *end <= VALUE_BYTES_MAX).ok_or(TOO_LONG)?;
+        len = len.max(end);
+        let gap = vec![0; offset.saturating_sub(value.len())];
+        let (before, after) = (&value[..offset.min(value.len())], &value[end.min(value.len())..]);
+        changed(rows, row, &[before, &gap, part, after])
+    })?;
+    reply.count(len);
+    Ok(())
+}

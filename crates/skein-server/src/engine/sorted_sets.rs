@@ -1,0 +1,21 @@
+//! Sorted sets, which the engine in memory has.
+
+use super::{Error, SetWriter, Writer};
+
+impl Writer<'_, '_> {
+    /// Changes the sorted set at a key, which is made if `make` says so; `None` if it is absent. See [`skein_store::Writer::change_set`].
+    ///
+    /// # Errors
+    /// That of `change`; the key holds something else; a limit; the disk engine has no sorted sets.
+    pub fn change_set<R, E: From<skein_store::Error> + From<Error>>(
+        &mut self,
+        key: &[u8],
+        make: bool,
+        change: impl FnMut(&mut SetWriter<'_>) -> Result<R, E>,
+    ) -> Result<Option<R>, E> {
+        match self {
+            Self::Memory(writer) => writer.change_set(key, make, change),
+            Self::Disk(_) => Err(Error::NoSortedSets.into()),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `ServerOptions::metrics`: the server in numbers for Prometheus, by HTTP, in a thread of its own.
+//!
+//! ```text
+//!   Prometheus ─► GET /metrics ─► collect: counts of the workers, of the store, of the system ─► OpenMetrics text
+//! ```
+//!
+//! One request at a time, each with one deadline for all of it (see `exchange`) and a bound on its bytes, so that nobody can hold it up for
+//! long or make it grow. It takes no lock that requests of clients wait for. A stop cuts off the request that is being answered.
+
+mod collect;
+mod exchange;
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Token, Waker};
+use skein_sync::locks::lock;
+
+use crate::StartError;
+use crate::server::{poll_with_waker, spawn, system};
+use crate::shared::Shared;
+
+const WAKE: Token = Token(usize::MAX);
+const LISTENER: Token = Token(0);
+
+/// How long a request may take to come, and its answer to be taken, together.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long accepting rests when the system refuses.
+const REST: Duration = Duration::from_millis(50);
+
+/// A place where Prometheus may ask, before anybody answers.
+pub(crate) struct Listening {
+    listener: TcpListener,
+    address: SocketAddr,
+    poll: Poll,
+    waker: Waker,
+}
+
+/// Who is being answered, so that a stop can cut it off.
+type Asking = Mutex<Option<TcpStream>>;
+
+/// The thread that answers.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    pub address: SocketAddr,
+    waker: Waker,
+    asking: Arc<Asking>,
+    thread: JoinHandle<()>,
+}
+
+impl Listening {
+    pub(crate) fn at(listen: SocketAddr) -> Result<Self, StartError> {
+        let failed = |cause| StartError::Listen { listen, cause };
+        let mut listener = TcpListener::bind(listen).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let (poll, waker) = poll_with_waker(WAKE)?;
+        let registered = poll.registry().register(&mut listener, LISTENER, Interest::READABLE);
+        registered.map_err(system("an event queue"))?;
+        Ok(Self { listener, address, poll, waker })
+    }
+
+    /// Answers from now on, until [`Metrics::end`].
+    pub(crate) fn serve(self, shared: Arc<Shared>) -> Result<Metrics, StartError> {
+        let registry = collect::registry(&shared);
+        let metrics = self.answer(PATIENCE, move || shared.stopping(), move || collect::text(&registry))?;
+        tracing::info!(address = %metrics.address, "answering Prometheus");
+        Ok(metrics)
+    }
+
+    /// Answers each request with `text`.
+    fn answer(
+        self,
+        patience: Duration,
+        stopping: impl Fn() -> bool + Send + 'static,
+        text: impl Fn() -> String + Send + 'static,
+    ) -> Result<Metrics, StartError> {
+        let Self { listener, address, poll, waker } = self;
+        let asking = Arc::new(Asking::default());
+        let answering = Answering { asking: Arc::clone(&asking), patience, stopping, text };
+        let thread = spawn("skein-metrics".to_owned(), move || answering.run(&listener, poll))?;
+        Ok(Metrics { address, waker, asking, thread })
+    }
+}
+
+impl Metrics {
+    /// Ends the thread, once the server is stopping; false if it panicked.
+    pub(crate) fn end(self) -> bool {
+        if let Err(cause) = self.waker.wake() {
+            tracing::error!(%cause, "cannot wake the thread of the metrics");
+        }
+        if let Some(stream) = &*lock(&self.asking) {
+            // Who has gone already needs no cut.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        self.thread.join().is_ok()
+    }
+}
+
+/// What the thread has at hand.
+struct Answering<S, T> {
+    asking: Arc<Asking>,
+    patience: Duration,
+    stopping: S,
+    text: T,
+}
+
+impl<S: Fn() -> bool, T: Fn() -> String> Answering<S, T> {
+    fn run(&self, listener: &TcpListener, mut poll: Poll) {
+        let mut events = Events::with_capacity(4);
+        while !(self.stopping)() {
+            if let Err(cause) = poll.poll(&mut events, None)
+                && cause.kind() != io::ErrorKind::Interrupted
+            {
+                tracing::error!(%cause, "metrics are not answered any more");
+                return;
+            }
+            while !(self.stopping)() {
+                match listener.accept() {
+                    Ok((stream, _)) => {
+                        if let Err(cause) = self.answer(stream.into()) {
+                            tracing::debug!(%cause, "a request for metrics was not answered");
+                        }
+                    }
+                    Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(_) => std::thread::sleep(REST),
+                }
+            }
+        }
+    }
+
+    /// Answers the one request of a connection, unless a stop begins.
+    fn answer(&self, stream: TcpStream) -> io::Result<()> {
+        *lock(&self.asking) = Some(stream.try_clone()?);
+        // Only now: a stop that has not begun yet finds the connection.
+        let done =
+            if (self.stopping)() { Ok(()) } else { exchange::answer(stream, self.patience, &self.text) };
+        *lock(&self.asking) = None;
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// A stop waited for whoever was being answered, as long as they liked to take.
+    #[test]
+    fn a_stop_waits_for_nobody() {
+        let hour = Duration::from_hours(1);
+        for request in ["", "GET /metr", "GET /metrics HTTP/1.1\r\n\r\n"] {
+            let listening = Listening::at(([127, 0, 0, 1], 0).into()).expect("a port");
+            let stop = Arc::new(AtomicBool::new(false));
+            let stopping = Arc::clone(&stop);
+            // More than the system buffers.
+            let text = || "x".repeat(64 << 20);
+            let metrics = listening.answer(hour, move || stopping.load(Ordering::SeqCst), text);
+            let metrics = metrics.expect("a thread");
+            let mut client = TcpStream::connect(metrics.address).expect("a connection");
+            client.write_all(request.as_bytes()).expect("to send");
+            while lock(&metrics.asking).is_none() {
+                std::thread::yield_now();
+            }
+            stop.store(true, Ordering::SeqCst);
+            let (ended, end) = channel();
+            std::thread::spawn(move || ended.send(metrics.end()));
+            assert_eq!(end.recv_timeout(Duration::from_mins(1)), Ok(true), "{request:?}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! One request and its answer by HTTP.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// The longest head of a request.
+const HEAD_BYTES_MAX: usize = 8 << 10;
+
+/// A connection with one deadline for all that is read and written, in however many pieces.
+struct Patient {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Patient {
+    /// The time that is left.
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// Answers the one request of a connection: with `metrics`, if it asks for them.
+///
+/// # Errors
+/// What the system says; the request has no end, or all of it takes longer than `patience`.
+pub(super) fn answer(
+    stream: TcpStream,
+    patience: Duration,
+    metrics: impl FnOnce() -> String,
+) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    let mut stream = Patient { stream, deadline: Instant::now() + patience };
+    let head = read_head(&mut stream)?;
+    let mut words = head.split(u8::is_ascii_whitespace);
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    let plain = "text/plain; charset=utf-8";
+    let (status, kind, body) = match (method, path) {
+        (b"GET", b"/metrics") => {
+            ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics())
+        }
+        (b"GET", _) => ("404 Not Found", plain, "there is /metrics alone\n".to_owned()),
+        _ => ("405 Method Not Allowed", plain, "only GET is answered\n".to_owned()),
+    };
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+/// Reads up to the empty line that ends a request's head.
+fn read_head(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    let (mut head, mut part) = (Vec::new(), [0; 1024]);
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        if head.len() > HEAD_BYTES_MAX {
+            return Err(io::Error::other("the head is too long"));
+        }
+        match stream.read(&mut part)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => head.extend_from_slice(&part[..count]),
+        }
+    }
+    Ok(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Each piece of an answer had a deadline of its own, so a client that took a little at a time held the thread for as long as it liked.
+    #[test]
+    fn who_takes_a_little_at_a_time_is_cut_off() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let mut client =
+            TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let (stream, _) = listener.accept().expect("a connection");
+        client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("to send");
+        let reader = std::thread::spawn(move || {
+            // Some progress within the patience, always: at this pace all of it would take an hour.
+            let mut piece = [0; 4 << 10];
+            while client.read(&mut piece).is_ok_and(|count| count > 0) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let done = answer(stream, Duration::from_millis(300), || "x".repeat(1 << 30));
+        let failed = done.expect_err("it is cut off").kind();
+        assert!(matches!(failed, io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{failed}");
+        drop(reader);
+    }
+}

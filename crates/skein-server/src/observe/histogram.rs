@@ -1,0 +1,153 @@
+//! How long things took: counts by size, of times in nanoseconds.
+//!
+//! ```text
+//!   0 1 2 … 15 │ 16 … 31 │ 32 34 … 62 │ 64 68 … 124 │ …        16 counts for each doubling: off by 6 % at most
+//! ```
+//!
+//! One thread counts, any may read: counts are plain stores, and a reader may miss the last few.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts for each doubling, as a power of two.
+const FINE_BITS: u32 = 4;
+const FINE: usize = 1 << FINE_BITS;
+/// Times of 2^36 ns, a minute or so, and more are counted as the last.
+const TOP_BITS: u32 = 36;
+const COUNTS: usize = (TOP_BITS - FINE_BITS + 1) as usize * FINE;
+
+/// Where a time is counted.
+#[inline]
+fn place(nanos: u64) -> usize {
+    let nanos = nanos.min((1 << TOP_BITS) - 1);
+    let bits = u64::BITS - nanos.leading_zeros();
+    // How often it has to be halved until `FINE_BITS + 1` bits are left.
+    let halvings = bits.saturating_sub(FINE_BITS + 1);
+    (nanos >> halvings) as usize + halvings as usize * FINE
+}
+
+/// The longest time that is counted at a place.
+fn longest(place: usize) -> u64 {
+    let halvings = (place / FINE).saturating_sub(1);
+    let fine = (place - halvings * FINE) as u64;
+    ((fine + 1) << halvings) - 1
+}
+
+/// Counts that one thread writes.
+#[derive(Debug)]
+pub(crate) struct Histogram(Box<[AtomicU64; COUNTS]>);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self(Box::new([const { AtomicU64::new(0) }; COUNTS]))
+    }
+}
+
+impl Histogram {
+    /// So many of this time. Only the thread that owns it may call this.
+    #[inline]
+    pub(crate) fn add(&self, nanos: u64, count: u64) {
+        let counter = &self.0[place(nanos)];
+        // Relaxed: a statistic, ordered with nothing.
+        counter.store(counter.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+    }
+}
+
+/// Counts at a moment, of one histogram or of several together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Distribution {
+    /// Empty until something is added.
+    counts: Vec<u64>,
+}
+
+impl Distribution {
+    pub(crate) fn add(&mut self, histogram: &Histogram) {
+        self.counts.resize(COUNTS, 0);
+        for (sum, count) in self.counts.iter_mut().zip(&*histogram.0) {
+            *sum += count.load(Ordering::Relaxed);
+        }
+    }
+
+    /// Takes away what was counted before.
+    pub(crate) fn subtract(&mut self, before: &Self) {
+        for (count, before) in self.counts.iter_mut().zip(&before.counts) {
+            *count = count.saturating_sub(*before);
+        }
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The time that this percentage of all did not exceed; 0 if there are none.
+    pub(crate) fn percentile(&self, percent: f64) -> u64 {
+        let total = self.total();
+        #[expect(clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a count, and a part of it")]
+        let wanted = ((percent / 100.0 * total as f64).ceil() as u64).clamp(1, total.max(1));
+        let mut sum = 0;
+        let found = self.counts.iter().position(|count| {
+            sum += count;
+            sum >= wanted
+        });
+        found.map_or(0, longest)
+    }
+
+    /// How many took less than 2^bits nanoseconds, for up to 36 bits.
+    pub(crate) fn below(&self, bits: u32) -> u64 {
+        self.counts.iter().take(place((1 << bits) - 1) + 1).sum()
+    }
+
+    /// How many took less than 2^n nanoseconds, for each n from 10 to the least that covers all.
+    pub(crate) fn doublings(&self) -> Vec<(u64, u64)> {
+        let total = self.total();
+        let mut below = Vec::new();
+        for bits in 10..=TOP_BITS {
+            let sum = self.below(bits);
+            below.push((1 << bits, sum));
+            if sum == total {
+                break;
+            }
+        }
+        below
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_rise_and_a_time_is_at_most_six_percent_below_the_longest_of_its_place() {
+        let mut last = 0;
+        for time in (0..4096).chain((12..36).flat_map(|bits| [(1 << bits) - 1, 1 << bits, (1 << bits) + 77]))
+        {
+            let at = place(time);
+            assert!(at >= last && at < COUNTS, "{time}");
+            last = at;
+            assert!(time <= longest(at) && longest(at) * 16 <= time * 17, "{time} {}", longest(at));
+        }
+        assert_eq!(place(u64::MAX), COUNTS - 1);
+        assert!((0..COUNTS).all(|at| place(longest(at)) == at));
+    }
+
+    #[test]
+    fn percentiles_and_doublings() {
+        let histogram = Histogram::default();
+        histogram.add(500, 90);
+        histogram.add(5_000, 9);
+        histogram.add(u64::MAX, 1);
+        let mut found = Distribution::default();
+        assert_eq!((found.total(), found.percentile(50.0), found.doublings()), (0, 0, vec![(1024, 0)]));
+        found.add(&histogram);
+        let before = found.clone();
+        found.add(&histogram);
+        found.subtract(&before);
+        assert_eq!((found.total(), &found), (100, &before));
+        assert!((500..532).contains(&found.percentile(50.0)));
+        assert_eq!(found.percentile(0.0), found.percentile(90.0));
+        assert!((5_000..5_320).contains(&found.percentile(99.0)));
+        assert_eq!(found.percentile(100.0), (1 << 36) - 1);
+        let below = found.doublings();
+        assert_eq!(below[..4], [(1024, 90), (2048, 90), (4096, 90), (8192, 99)]);
+        assert_eq!(below.last(), Some(&(1 << 36, 100)));
+    }
+}

@@ -1,0 +1,225 @@
+//! What the server counts of its work, and tells by INFO, LATENCY, SLOWLOG and `--metrics`.
+//!
+//! ```text
+//!   worker ─► Observed  calls, time, failures, histogram per kind ─┐
+//!   worker ─► Observed                                             ├─► Seen (a sum, less what was there at the last reset)
+//!   any    ─► slowlog, events                                      └─► readers
+//! ```
+//!
+//! Counts are plain stores of the worker that they belong to, so counting costs no atomic change, and a reset is kept as a sum to take away:
+//! nobody writes another thread's counts.
+
+pub(crate) mod events;
+pub(crate) mod histogram;
+pub(crate) mod kinds;
+pub(crate) mod pulse;
+pub(crate) mod settings;
+pub(crate) mod slowlog;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use skein_sync::locks::lock;
+
+use crate::shared::Counts;
+use events::Events;
+use histogram::{Distribution, Histogram};
+use kinds::{KINDS, Kind};
+use pulse::Pulse;
+use slowlog::Slowlog;
+
+/// Codes of errors that are counted by themselves, by each worker.
+const ERROR_CODES_MAX: usize = 128;
+/// What counts the others.
+const OTHER_CODES: &str = "OTHER";
+/// The longest code, in bytes.
+const CODE_BYTES_MAX: usize = 32;
+
+/// What all threads share of the observing.
+#[derive(Debug, Default)]
+pub(crate) struct Observing {
+    pub slowlog: Slowlog,
+    pub events: Events,
+    pub pulse: Pulse,
+}
+
+/// What one worker has counted. Only the worker writes it.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    kinds: Box<[KindCounts]>,
+    errors: Mutex<BTreeMap<Box<str>, u64>>,
+}
+
+/// What one worker has counted of a kind.
+#[derive(Debug, Default)]
+struct KindCounts {
+    calls: AtomicU64,
+    nanos: AtomicU64,
+    rejected: AtomicU64,
+    failed: AtomicU64,
+    /// Made with the first call.
+    latency: OnceLock<Histogram>,
+}
+
+impl Default for Observed {
+    fn default() -> Self {
+        Self { kinds: (0..KINDS).map(|_| KindCounts::default()).collect(), errors: Mutex::default() }
+    }
+}
+
+impl Observed {
+    /// So many requests were done, which took so long each.
+    #[inline]
+    pub(crate) fn done(&self, kind: Kind, count: u64, nanos_each: u64, tracking: bool) {
+        let counts = &self.kinds[kind.index()];
+        Counts::add(&counts.calls, count);
+        Counts::add(&counts.nanos, count * nanos_each);
+        if tracking {
+            counts.latency.get_or_init(Histogram::default).add(nanos_each, count);
+        }
+    }
+
+    /// A request was done and answered with this error (what is sent: with the `-`).
+    #[cold]
+    pub(crate) fn failed(&self, kind: Kind, error: &[u8]) {
+        Counts::add(&self.kinds[kind.index()].failed, 1);
+        self.error(error);
+    }
+
+    /// A request was refused with this error, and not done.
+    #[cold]
+    pub(crate) fn rejected(&self, kind: Option<Kind>, error: &[u8]) {
+        if let Some(kind) = kind {
+            Counts::add(&self.kinds[kind.index()].rejected, 1);
+        }
+        self.error(error);
+    }
+
+    fn error(&self, error: &[u8]) {
+        let text = error.strip_prefix(b"-").unwrap_or(error);
+        let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(text.len());
+        let code = std::str::from_utf8(&text[..end.min(CODE_BYTES_MAX)]).unwrap_or(OTHER_CODES);
+        let mut errors = lock(&self.errors);
+        let full = errors.len() >= ERROR_CODES_MAX && !errors.contains_key(code);
+        *errors.entry(if full { OTHER_CODES } else { code }.into()).or_default() += 1;
+    }
+}
+
+/// What was counted of a kind, by all workers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KindSeen {
+    pub calls: u64,
+    /// All calls together.
+    pub nanos: u64,
+    /// Not run: refused beforehand.
+    pub rejected: u64,
+    /// Run, and answered with an error.
+    pub failed: u64,
+    pub latency: Distribution,
+}
+
+/// What all workers have counted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    /// By [`Kind::index`]; empty for nothing.
+    kinds: Vec<KindSeen>,
+    /// How often each code of errors was answered.
+    pub errors: BTreeMap<Box<str>, u64>,
+}
+
+impl Seen {
+    /// Adds up. Cost: some 200 kinds, and 4 KiB for each that was used, per worker.
+    pub(crate) fn of<'o>(workers: impl Iterator<Item = &'o Observed>) -> Self {
+        let mut seen = Self { kinds: vec![KindSeen::default(); KINDS], errors: BTreeMap::new() };
+        for observed in workers {
+            for (sum, counts) in seen.kinds.iter_mut().zip(&observed.kinds) {
+                sum.calls += counts.calls.load(Ordering::Relaxed);
+                sum.nanos += counts.nanos.load(Ordering::Relaxed);
+                sum.rejected += counts.rejected.load(Ordering::Relaxed);
+                sum.failed += counts.failed.load(Ordering::Relaxed);
+                if let Some(latency) = counts.latency.get() {
+                    sum.latency.add(latency);
+                }
+            }
+            for (code, count) in &*lock(&observed.errors) {
+                *seen.errors.entry(code.clone()).or_default() += count;
+            }
+        }
+        seen
+    }
+
+    /// Takes away what was counted before.
+    pub(crate) fn subtract(&mut self, before: &Self) {
+        for (now, before) in self.kinds.iter_mut().zip(&before.kinds) {
+            now.calls -= before.calls;
+            now.nanos -= before.nanos;
+            now.rejected -= before.rejected;
+            now.failed -= before.failed;
+            now.latency.subtract(&before.latency);
+        }
+        for (code, before) in &before.errors {
+            if let Some(now) = self.errors.get_mut(code) {
+                *now -= before;
+            }
+        }
+        self.errors.retain(|_, count| *count > 0);
+    }
+
+    /// The kinds that were called or refused, in their order.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (Kind, &KindSeen)> {
+        Kind::all().zip(&self.kinds).filter(|(_, seen)| seen.calls + seen.rejected > 0)
+    }
+
+    /// Errors of all codes.
+    pub(crate) fn error_replies(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_added_up_and_a_reset_is_taken_away() {
+        let workers = [Observed::default(), Observed::default()];
+        let get = Kind::plain(0);
+        workers[0].done(get, 16, 100, true);
+        workers[1].done(get, 1, 400, false);
+        workers[1].failed(get, b"-WRONGTYPE Operation\r\n");
+        let before = Seen::of(workers.iter());
+        workers[0].done(get, 1, 100, true);
+        workers[0].rejected(None, b"-ERR unknown command\r\n");
+        workers[1].rejected(Some(get), b"-NOAUTH\r\n");
+        let mut seen = Seen::of(workers.iter());
+        assert_eq!(seen.error_replies(), 3);
+        let of_get = |seen: &Seen| seen.kinds().map(|(kind, of)| (kind, of.clone())).next().expect("GET");
+        let (kind, all) = of_get(&seen);
+        assert_eq!(
+            (kind.name().as_ref(), all.calls, all.nanos, all.rejected, all.failed),
+            ("get", 18, 2100, 1, 1)
+        );
+        assert_eq!(all.latency.total(), 17, "what is not tracked is in no histogram");
+        seen.subtract(&before);
+        let (_, since) = of_get(&seen);
+        assert_eq!((since.calls, since.nanos, since.rejected, since.failed), (1, 100, 1, 0));
+        assert_eq!(since.latency.total(), 1);
+        let codes: Vec<_> = seen.errors.keys().map(AsRef::as_ref).collect();
+        assert_eq!(codes, ["ERR", "NOAUTH"]);
+    }
+
+    #[test]
+    fn codes_of_errors_are_bounded() {
+        let observed = Observed::default();
+        for n in 0..1000 {
+            observed.rejected(None, format!("-CODE{n} {n}\r\n").as_bytes());
+        }
+        observed.rejected(None, &[b'-'; 10_000]);
+        observed.rejected(None, b"-\xff\xff");
+        let seen = Seen::of(std::iter::once(&observed));
+        assert_eq!(seen.errors.len(), ERROR_CODES_MAX + 1);
+        assert_eq!(seen.error_replies(), 1002);
+        assert!(seen.errors.keys().all(|code| code.len() <= CODE_BYTES_MAX));
+    }
+}

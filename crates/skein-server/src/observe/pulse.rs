@@ -1,0 +1,88 @@
+//! How much is done a second, just now: a thread looks at the counts four times a second.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use skein_sync::locks::lock;
+
+use crate::shared::Shared;
+
+const TICK: Duration = Duration::from_millis(250);
+/// A rate is of the last second and a half.
+const TICKS: usize = 6;
+
+/// Counts at a moment.
+#[derive(Debug, Clone, Copy)]
+struct Beat {
+    at: Instant,
+    counts: [u64; 3],
+}
+
+/// What was done lately, per second.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Rates {
+    pub requests: f64,
+    pub bytes_in: f64,
+    pub bytes_out: f64,
+}
+
+/// The last few moments.
+#[derive(Debug, Default)]
+pub(crate) struct Pulse(Mutex<VecDeque<Beat>>);
+
+impl Pulse {
+    fn beat(&self, at: Instant, counts: [u64; 3]) {
+        let mut beats = lock(&self.0);
+        if beats.len() > TICKS {
+            beats.pop_front();
+        }
+        beats.push_back(Beat { at, counts });
+    }
+
+    /// Zero before the second look.
+    pub(crate) fn rates(&self) -> Rates {
+        let beats = lock(&self.0);
+        let (Some(first), Some(last)) = (beats.front(), beats.back()) else { return Rates::default() };
+        let seconds = last.at.duration_since(first.at).as_secs_f64();
+        if seconds <= 0.0 {
+            return Rates::default();
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a rate, for people to look at")]
+        let rate = |which: usize| (last.counts[which] - first.counts[which]) as f64 / seconds;
+        Rates { requests: rate(0), bytes_in: rate(1), bytes_out: rate(2) }
+    }
+}
+
+/// Looks until a stop. It may be unparked to hear of that at once.
+pub(crate) fn run(shared: &Shared) {
+    while !shared.stopping() {
+        let [requests, bytes_in, bytes_out] = [
+            shared.total(|counts| &counts.requests),
+            shared.total(|counts| &counts.bytes_in),
+            shared.total(|counts| &counts.bytes_out),
+        ];
+        shared.observing.pulse.beat(Instant::now(), [requests, bytes_in, bytes_out]);
+        std::thread::park_timeout(TICK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_of_the_last_ticks_alone() {
+        let (pulse, start) = (Pulse::default(), Instant::now());
+        assert_eq!(pulse.rates(), Rates::default());
+        for n in 0..20 {
+            // A rush at first, then 100 a second.
+            pulse.beat(start + TICK * n, [1_000_000 + u64::from(n) * 25, u64::from(n), 0]);
+            if n == 0 {
+                assert_eq!(pulse.rates(), Rates::default());
+                pulse.beat(start, [0; 3]);
+            }
+        }
+        assert_eq!(pulse.rates(), Rates { requests: 100.0, bytes_in: 4.0, bytes_out: 0.0 });
+    }
+}

@@ -1,0 +1,204 @@
+//! SLOWLOG: the latest requests that took longer than a limit, newest first.
+//!
+//! Memory is bounded: of a request up to 32 arguments of up to 128 bytes are kept, as in Redis. Secrets are not kept at all.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::UNIX_EPOCH;
+
+use skein_sync::locks::lock;
+
+use crate::commands::is;
+use crate::resp::Args;
+use crate::transport::Address;
+
+/// Arguments that are kept, one that counts the others included.
+const ARGS_MAX: usize = 32;
+/// Bytes of one that are kept.
+const ARG_BYTES_MAX: usize = 128;
+/// What stands for a secret.
+const REDACTED: &[u8] = b"(redacted)";
+/// Parameters of CONFIG SET whose values are secrets.
+const SECRET_PARAMETERS: [&str; 4] = ["requirepass", "masterauth", "masteruser", "tls-key-file-pass"];
+
+/// A request, as far as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Clipped(pub Vec<Vec<u8>>);
+
+/// Where the secrets of a request are.
+#[derive(Debug, Clone, Copy)]
+enum Secrets {
+    None,
+    /// From this argument on.
+    From(usize),
+    /// Values of parameters.
+    OfParameters,
+}
+
+impl Secrets {
+    fn of(args: &Args<'_>) -> Self {
+        let (command, second) = (args.get(0), if args.len() > 1 { args.get(1) } else { b"" });
+        if is(command, "AUTH") {
+            Self::From(1)
+        } else if is(command, "HELLO") {
+            let auth = args.from(0).position(|arg| is(arg, "AUTH"));
+            // Whatever follows, since AUTH may also be a name that is set, or stand twice.
+            auth.map_or(Self::None, |at| Self::From(at + 1))
+        } else if is(command, "ACL") && is(second, "SETUSER") {
+            Self::From(2)
+        } else if is(command, "CONFIG") && is(second, "SET") {
+            Self::OfParameters
+        } else {
+            Self::None
+        }
+    }
+
+    fn hides(self, at: usize, args: &Args<'_>) -> bool {
+        match self {
+            Self::None => false,
+            Self::From(first) => at >= first,
+            Self::OfParameters => {
+                at >= 3 && at % 2 == 1 && SECRET_PARAMETERS.iter().any(|name| is(args.get(at - 1), name))
+            }
+        }
+    }
+}
+
+impl Clipped {
+    pub(crate) fn of(args: &Args<'_>) -> Self {
+        let secrets = Secrets::of(args);
+        let kept = if args.len() > ARGS_MAX { ARGS_MAX - 1 } else { args.len() };
+        let clip = |(at, arg): (usize, &[u8])| {
+            if secrets.hides(at, args) {
+                return REDACTED.to_vec();
+            }
+            let mut text = arg[..arg.len().min(ARG_BYTES_MAX)].to_vec();
+            if arg.len() > ARG_BYTES_MAX {
+                text.extend_from_slice(format!("... ({} more bytes)", arg.len() - ARG_BYTES_MAX).as_bytes());
+            }
+            text
+        };
+        let mut clipped: Vec<Vec<u8>> = args.from(0).take(kept).enumerate().map(clip).collect();
+        if kept < args.len() {
+            clipped.push(format!("... ({} more arguments)", args.len() - kept).into_bytes());
+        }
+        Self(clipped)
+    }
+}
+
+/// A slow request.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// Rises from 0; goes on after a reset.
+    pub id: u64,
+    /// Seconds since 1970.
+    pub unix_s: u64,
+    pub micros: u64,
+    pub request: Clipped,
+    pub address: Option<Address>,
+    /// The client's name; empty for none.
+    pub name: Vec<u8>,
+}
+
+/// The latest slow requests.
+#[derive(Debug, Default)]
+pub(crate) struct Slowlog(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    next: u64,
+    /// Newest first.
+    kept: VecDeque<Entry>,
+}
+
+impl Slowlog {
+    /// Adds one, and lets go of the oldest beyond `most`.
+    pub(crate) fn add(
+        &self,
+        nanos: u64,
+        request: Clipped,
+        (address, name): (Option<Address>, Vec<u8>),
+        most: usize,
+    ) {
+        let unix_s = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+        let mut entries = lock(&self.0);
+        let id = entries.next;
+        entries.next += 1;
+        entries.kept.push_front(Entry { id, unix_s, micros: nanos / 1000, request, address, name });
+        entries.kept.truncate(most);
+    }
+
+    /// The newest ones, up to so many.
+    pub(crate) fn newest(&self, most: usize) -> Vec<Entry> {
+        lock(&self.0).kept.iter().take(most).cloned().collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.0).kept.len()
+    }
+
+    pub(crate) fn reset(&self) {
+        lock(&self.0).kept.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resp::Queue;
+
+    fn clipped(request: &[&[u8]]) -> Vec<String> {
+        let queue = Queue::of(&[request]);
+        let (_, args) = queue.iter().next().expect("a request");
+        Clipped::of(&args).0.into_iter().map(|arg| String::from_utf8_lossy(&arg).into_owned()).collect()
+    }
+
+    #[test]
+    fn secrets_are_never_kept() {
+        for (request, kept) in [
+            ("AUTH pw", "AUTH (redacted)"),
+            ("auth user pw", "auth (redacted) (redacted)"),
+            ("HELLO 3 AUTH user pw SETNAME me", "HELLO 3 AUTH (redacted) (redacted) (redacted) (redacted)"),
+            ("HELLO 3 SETNAME auth", "HELLO 3 SETNAME auth"),
+            // The first of the two was taken for the option, and the password was kept.
+            ("HELLO 3 SETNAME auth AUTH user pw", "HELLO 3 SETNAME auth (redacted) (redacted) (redacted)"),
+            ("ACL SETUSER me on >pw", "ACL SETUSER (redacted) (redacted) (redacted)"),
+            ("ACL LIST", "ACL LIST"),
+            (
+                "CONFIG SET timeout 1 RequirePass pw maxclients 2",
+                "CONFIG SET timeout 1 RequirePass (redacted) maxclients 2",
+            ),
+            ("CONFIG GET requirepass", "CONFIG GET requirepass"),
+            ("SET requirepass pw", "SET requirepass pw"),
+        ] {
+            let words: Vec<&[u8]> = request.split(' ').map(str::as_bytes).collect();
+            assert_eq!(clipped(&words).join(" "), kept);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_request_is_bounded() {
+        let long = [b'x'; 200];
+        let kept = clipped(&[b"SET", &long[..128], &long[..129]]);
+        assert_eq!(kept[1].len(), 128);
+        assert_eq!(kept[2], format!("{}... (1 more bytes)", "x".repeat(128)));
+        assert_eq!(clipped(&[b"DEL" as &[u8]; 32]).len(), 32);
+        let kept = clipped(&[b"DEL" as &[u8]; 100]);
+        assert_eq!((kept.len(), kept[31].as_str()), (32, "... (69 more arguments)"));
+    }
+
+    #[test]
+    fn the_newest_stay_and_numbers_go_on() {
+        let slowlog = Slowlog::default();
+        let add = |most| slowlog.add(7_500, Clipped(Vec::new()), (None, Vec::new()), most);
+        (0..5).for_each(|_| add(3));
+        let ids = |most| slowlog.newest(most).iter().map(|entry| entry.id).collect::<Vec<_>>();
+        assert_eq!((ids(10), ids(1), slowlog.len()), (vec![4, 3, 2], vec![4], 3));
+        assert_eq!(slowlog.newest(1)[0].micros, 7);
+        slowlog.reset();
+        add(3);
+        assert_eq!(ids(10), [5]);
+        add(0);
+        assert_eq!(slowlog.len(), 0);
+    }
+}

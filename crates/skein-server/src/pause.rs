@@ -1,0 +1,95 @@
+//! CLIENT PAUSE: for a while requests are held back, all of them or those that write.
+//!
+//! ```text
+//!   CLIENT PAUSE ─► Pause ◄─ looked at by each worker, once for each round of requests
+//!                     │
+//!                     └► what is held back stays in its connection's queue; the worker wakes when the pause ends
+//! ```
+//!
+//! While there is none, a look is one load.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use skein_sync::locks::lock;
+
+/// Nobody means to keep all clients waiting for longer, and a mistyped number should not.
+pub(crate) const LONGEST: Duration = Duration::from_hours(24);
+
+/// Which requests are held back; the later one holds back more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Held {
+    Writes,
+    All,
+}
+
+/// The pause, if there is one.
+#[derive(Debug, Default)]
+pub(crate) struct Pause {
+    /// Whether there may be one.
+    begun: AtomicBool,
+    until: Mutex<Option<(Held, Instant)>>,
+}
+
+impl Pause {
+    /// Holds requests back for so long, at most [`LONGEST`]. As in Redis, of two pauses the longer time holds, and all that either holds back.
+    pub(crate) fn begin(&self, held: Held, time: Duration) {
+        let end = Instant::now() + time.min(LONGEST);
+        let mut until = lock(&self.until);
+        let (was_held, was_end) = until.filter(|(_, end)| *end > Instant::now()).unwrap_or((held, end));
+        *until = Some((held.max(was_held), end.max(was_end)));
+        // Relaxed: a worker that has not seen it yet runs beside whoever began it; that one waits for its turn to end (`Next::Fence`).
+        self.begun.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends it.
+    pub(crate) fn end(&self) {
+        *lock(&self.until) = None;
+        self.begun.store(false, Ordering::Relaxed);
+    }
+
+    /// What is held back now, and for how much longer.
+    #[inline]
+    pub(crate) fn now(&self) -> Option<(Held, Duration)> {
+        if self.begun.load(Ordering::Relaxed) { self.look() } else { None }
+    }
+
+    #[cold]
+    fn look(&self) -> Option<(Held, Duration)> {
+        let mut until = lock(&self.until);
+        let left = until.map(|(held, end)| (held, end.saturating_duration_since(Instant::now())));
+        let now = left.filter(|(_, left)| !left.is_zero());
+        if now.is_none() {
+            *until = None;
+            self.begun.store(false, Ordering::Relaxed);
+        }
+        now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longer_and_the_stricter_of_two_pauses_holds() {
+        let pause = Pause::default();
+        assert_eq!(pause.now(), None);
+        pause.begin(Held::All, Duration::ZERO);
+        assert_eq!(pause.now(), None, "it is over");
+        pause.begin(Held::Writes, Duration::from_hours(2));
+        pause.begin(Held::All, Duration::from_mins(1));
+        let (held, left) = pause.now().expect("a pause");
+        assert!(held == Held::All && left > Duration::from_hours(1), "{held:?} {left:?}");
+        pause.begin(Held::Writes, Duration::MAX);
+        assert!(pause.now().is_some_and(|(_, left)| left <= LONGEST));
+        pause.end();
+        assert_eq!(pause.now(), None);
+        pause.begin(Held::Writes, Duration::from_mins(1));
+        assert!(
+            pause.now().is_some_and(|(held, _)| held == Held::Writes),
+            "what ended says nothing any more"
+        );
+    }
+}

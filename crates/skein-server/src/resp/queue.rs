@@ -1,0 +1,109 @@
+//! Requests that are kept for later, in memory of their own: those of a transaction until its EXEC.
+
+use super::request::{Args, Span};
+
+/// Bytes that a request takes besides its arguments: its place in the queue.
+const PER_REQUEST: usize = size_of::<Queued>();
+
+/// A request: its spans, and what it was found to be.
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    first: u32,
+    count: u32,
+    tag: u16,
+}
+
+/// Copies of requests, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    buffer: Vec<u8>,
+    spans: Vec<Span>,
+    requests: Vec<Queued>,
+}
+
+impl Queue {
+    /// Adds a request; `false` if the queue would then take more than `limit` bytes, which is 4 GiB at most.
+    pub(crate) fn push(&mut self, tag: u16, args: &Args<'_>, limit: usize) -> bool {
+        let bytes: usize = args.from(0).map(|arg| arg.len() + size_of::<Span>()).sum();
+        if self.bytes() + bytes + PER_REQUEST > limit.min(u32::MAX as usize) {
+            return false;
+        }
+        self.requests.push(Queued { first: self.spans.len() as u32, count: args.len() as u32, tag });
+        for arg in args.from(0) {
+            self.spans.push(Span { start: self.buffer.len() as u32, len: arg.len() as u32 });
+            self.buffer.extend_from_slice(arg);
+        }
+        true
+    }
+
+    /// These requests, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(requests: &[&[&[u8]]]) -> Self {
+        let mut queue = Self::default();
+        for request in requests {
+            let buffer = request.concat();
+            let mut start = 0;
+            let span = |arg: &&[u8]| {
+                start += arg.len() as u32;
+                Span { start: start - arg.len() as u32, len: arg.len() as u32 }
+            };
+            let spans: Vec<Span> = request.iter().map(span).collect();
+            assert!(queue.push(0, &Args::new(&buffer, &spans), usize::MAX));
+        }
+        queue
+    }
+
+    /// Bytes that the requests take.
+    fn bytes(&self) -> usize {
+        self.buffer.len() + size_of_val(&*self.spans) + size_of_val(&*self.requests)
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn memory(&self) -> usize {
+        self.buffer.capacity()
+            + self.spans.capacity() * size_of::<Span>()
+            + self.requests.capacity() * size_of::<Queued>()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// The tags, in the order of the requests.
+    pub(crate) fn tags(&self) -> impl Iterator<Item = u16> {
+        self.requests.iter().map(|request| request.tag)
+    }
+
+    /// The requests, in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, Args<'_>)> {
+        self.requests.iter().map(|Queued { first, count, tag }| {
+            let spans = &self.spans[*first as usize..(*first + *count) as usize];
+            (*tag, Args::new(&self.buffer, spans))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resp::{Input, RequestLimits};
+
+    #[test]
+    fn requests_come_back_as_they_were_and_the_limit_holds() {
+        let limits = RequestLimits { request_bytes: 1 << 20, arg_bytes: 1 << 20, args: 100, pipeline: 100 };
+        let mut input = Input::new();
+        let text = b"SET a 1\r\nGET \"\"\r\n";
+        input.room(&mut Vec::new())[..text.len()].copy_from_slice(text);
+        input.filled(text.len());
+        input.parse(&limits, true, |_| 0).expect("requests");
+        let mut queue = Queue::default();
+        assert!(!queue.push(1, &input.args(0), 10), "over the limit");
+        assert_eq!(queue.len(), 0);
+        assert!(queue.push(1, &input.args(0), 1000) && queue.push(2, &input.args(1), 1000));
+        let found: Vec<(u16, Vec<&[u8]>)> =
+            queue.iter().map(|(tag, args)| (tag, args.from(0).collect())).collect();
+        assert_eq!(found, [(1, vec![&b"SET"[..], b"a", b"1"]), (2, vec![b"GET", b""])]);
+        let exact = queue.bytes() + 3 * size_of::<Span>() + 5 + PER_REQUEST;
+        assert!(!queue.push(1, &input.args(0), exact - 1) && queue.push(1, &input.args(0), exact));
+    }
+}

@@ -1,0 +1,157 @@
+//! The families of commands whose sequences are compared, as templates (see `templates.rs`), a line each.
+//!
+//! Not among them is what differs on purpose (`docs/commands.md`): cursors that were never given, `BYLEX` where scores differ, databases other than 0, `CLIENT SETINFO`, `ZRANK` with `WITHSCORE`,
+//! numbers of connections, versions and settings of the server.
+
+pub const STRINGS: &str = "
+    SET <key> <value> NX|XX? GET?
+    SET <key> <value>
+    SET <key> <integer>
+    GET <key>
+    GETSET <key> <value>
+    GETDEL <key>
+    SETNX <key> <value>
+    MSET <key>_<value>+
+    MSETNX <key>_<value>+
+    MGET <key>+
+    APPEND <key> <value>
+    STRLEN <key>
+    INCR <key>
+    DECR <key>
+    INCRBY <key> <integer>
+    DECRBY <key> <integer>
+    INCRBYFLOAT <key> <float>
+    GETRANGE|SUBSTR <key> <index> <index>
+    SETRANGE <key> <offset> <value>
+    LCS <key> <key> LEN|IDX? MINMATCHLEN_<integer>? WITHMATCHLEN?
+";
+
+pub const BITS: &str = "
+    SET <key> <value>
+    GET <key>
+    SETBIT <key> <bit> <01>
+    GETBIT <key> <bit>
+    BITCOUNT <key>
+    BITCOUNT <key> <index> <index> BIT|BYTE?
+    BITPOS <key> <01>
+    BITPOS <key> <01> <index> <index>? BIT|BYTE?
+";
+
+pub const HASHES: &str = "
+    HSET|HMSET <key> <field>_<value>+
+    HSET <key> <field> <integer>
+    HSETNX <key> <field> <value>
+    HGET|HEXISTS|HSTRLEN <key> <field>
+    HGETALL|HLEN|HKEYS|HVALS <key>
+    HMGET|HDEL <key> <field>+
+    HINCRBY <key> <field> <integer>
+    HINCRBYFLOAT <key> <field> <float>
+    HRANDFIELD <key> <count>? WITHVALUES?
+    HSCAN <key> 0 MATCH_<pattern>? COUNT_1000
+    HSCAN <key> <odd>
+";
+
+pub const KEYS: &str = "
+    SET <key> <value>
+    HSET <key> <field> <value>
+    DEL|UNLINK|EXISTS|TOUCH <key>+
+    TYPE <key>
+    RENAME|RENAMENX <key> <key>
+    COPY <key> <key> REPLACE? DB_0?
+    KEYS <pattern>
+    SCAN 0 MATCH_<pattern>? COUNT_1000 TYPE_string|TYPE_hash|TYPE_zset|TYPE_list?
+    RANDOMKEY
+    DBSIZE
+    FLUSHDB|FLUSHALL SYNC|ASYNC?
+";
+
+pub const EXPIRY: &str = "
+    SET <key> <value> NX|XX? GET? EX_<seconds>|PX_<millis>|EXAT_<unix>|PXAT_<unix-millis>|KEEPTTL?
+    SET <key> <integer> EXAT_<unix>
+    SETEX <key> <seconds> <value>
+    PSETEX <key> <millis> <value>
+    GETEX <key> EX_<seconds>|PX_<millis>|EXAT_<unix>|PXAT_<unix-millis>|PERSIST?
+    EXPIRE <key> <seconds> NX|XX?
+    PEXPIRE <key> <millis> NX|XX?
+    EXPIREAT <key> <unix> NX|XX|GT|LT?
+    PEXPIREAT <key> <unix-millis> NX|XX|GT|LT? GT|XX?
+    TTL|PTTL|EXPIRETIME|PEXPIRETIME|PERSIST <key>
+    GET|STRLEN|HGETALL|TYPE <key>
+    INCR <key>
+    APPEND <key> <value>
+    HSET <key> <field> <value>
+    DEL <key>
+    RENAME <key> <key>
+    COPY <key> <key> REPLACE?
+    DBSIZE
+";
+
+pub const SORTED_SETS: &str = "
+    ZADD <key> <score>_<member>+
+    ZADD <key> NX|XX? GT|LT? CH? INCR? <score>_<member>+
+    ZADD <even-key> 1_<member>+
+    SET|ZREM <even-key> <member>
+    ZINCRBY <key> <score> <member>
+    ZSCORE|ZRANK|ZREVRANK <key> <member>
+    ZMSCORE|ZREM <key> <member>+
+    ZCARD <key>
+    ZRANGE|ZREVRANGE <key> <index> <index> WITHSCORES?
+    ZRANGE <key> <score-bound> <score-bound> BYSCORE REV? LIMIT_<index>_<index>? WITHSCORES?
+    ZRANGE <even-key> <lex-bound> <lex-bound> BYLEX REV? LIMIT_<index>_<index>?
+    ZRANGEBYSCORE|ZREVRANGEBYSCORE <key> <score-bound> <score-bound> WITHSCORES? LIMIT_<index>_<index>?
+    ZRANGEBYLEX|ZREVRANGEBYLEX <even-key> <lex-bound> <lex-bound> LIMIT_<index>_<index>?
+    ZRANGESTORE <key> <key> <index> <index> REV?
+    ZRANGESTORE <key> <key> <score-bound> <score-bound> BYSCORE LIMIT_<index>_<index>?
+    ZCOUNT <key> <score-bound> <score-bound>
+    ZLEXCOUNT <even-key> <lex-bound> <lex-bound>
+    ZPOPMIN|ZPOPMAX <key> <count>?
+    ZMPOP 1_<key>|2_<key>_<key>|0_<key> MIN|MAX COUNT_<count>?
+    ZREMRANGEBYSCORE <key> <score-bound> <score-bound>
+    ZREMRANGEBYLEX <even-key> <lex-bound> <lex-bound>
+    ZREMRANGEBYRANK <key> <index> <index>
+    ZRANDMEMBER <key> <count>? WITHSCORES?
+    ZSCAN <key> 0 MATCH_<pattern>? COUNT_1000
+    ZUNION|ZINTER 1_<key>|2_<key>_<key>|3_<key>_<key>_<key> WEIGHTS_<float>_<float>? AGGREGATE_SUM|AGGREGATE_MIN|AGGREGATE_MAX? WITHSCORES?
+    ZDIFF 1_<key>|2_<key>_<key>|3_<key>_<key>_<key> WITHSCORES?
+    ZUNIONSTORE|ZINTERSTORE <key> 1_<key>|2_<key>_<key> WEIGHTS_<float>_<float>? AGGREGATE_SUM|AGGREGATE_MAX?
+    ZDIFFSTORE <key> 1_<key>|2_<key>_<key>
+    ZINTERCARD 1_<key>|2_<key>_<key> LIMIT_<count>?
+    SET <key> <value>
+    TYPE|DEL|EXISTS <key>
+    RENAME <key> <key>
+    COPY <key> <key> REPLACE?
+";
+
+/// Two connections take part in every sequence, so watched keys are changed by the other one too.
+pub const TRANSACTIONS: &str = "
+    MULTI
+    EXEC
+    MULTI
+    EXEC
+    DISCARD
+    WATCH <key>+
+    UNWATCH
+    SET <key> <value>
+    GET|INCR|DEL|TYPE <key>
+    HSET <key> <field> <integer>
+    HINCRBY <key> <field> <integer>
+    HGETALL <key>
+    MSET <key>_<value>+
+    RENAME <key> <key>
+    NOSUCHCOMMAND <key>
+";
+
+/// Commands of every family, few of each, that the sequences of one family are mixed with.
+pub const MIXED: &str = "
+    SET <key> <value>
+    SET <key> <integer>
+    HSET <key> <field> <value>
+    GET|HGETALL|TYPE|DEL|EXISTS <key>
+    PING <value>?
+    ECHO <value>
+    SELECT 0
+    NOSUCHCOMMAND <value>+
+";
+
+/// All of the above but the last.
+pub const ALL: [&str; 7] = [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, TRANSACTIONS];

@@ -1,0 +1,68 @@
+//! A real `redis-server`, started for a test.
+
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::common::Client;
+
+/// Set to `none`, it leaves these tests out.
+pub const VARIABLE: &str = "SKEIN_TEST_REDIS";
+const MISSING: &str = "these tests need a redis-server 7.0 in the PATH: install one (`apt-get install redis-server`), or leave \
+    them out with SKEIN_TEST_REDIS=none";
+
+/// Ends the server when it is dropped.
+pub struct Redis {
+    process: Child,
+    pub address: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Redis {
+    /// Starts one on a free port, without any persistence; none if the tests are to be left out.
+    pub fn start() -> Option<Self> {
+        if std::env::var(VARIABLE).is_ok_and(|value| value == "none") {
+            eprintln!("left out: {VARIABLE}=none");
+            return None;
+        }
+        // Another program may take the port first.
+        let started = (0..10).find_map(|_| Self::try_start());
+        Some(started.expect("a redis-server that serves"))
+    }
+
+    fn try_start() -> Option<Self> {
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let folder = tempfile::tempdir().expect("a folder");
+        let process = Command::new("redis-server")
+            .args(["--bind", "127.0.0.1", "--save", "", "--port", &port.to_string(), "--dir"])
+            .arg(folder.path())
+            .stdout(Stdio::null())
+            .spawn();
+        let process = process.unwrap_or_else(|error| panic!("{error}; {MISSING}"));
+        let mut redis = Self { process, address: format!("127.0.0.1:{port}"), _folder: folder };
+        redis.serves().then_some(redis)
+    }
+
+    /// Waits until it serves, or has ended.
+    fn serves(&mut self) -> bool {
+        let deadline = Instant::now() + Duration::from_mins(1);
+        while Instant::now() < deadline && self.process.try_wait().is_ok_and(|ended| ended.is_none()) {
+            if let Ok(stream) = std::net::TcpStream::connect(&self.address) {
+                let info = Client::new(stream).call(&[b"INFO", b"server"]);
+                let info = String::from_utf8_lossy(&info).into_owned();
+                assert!(info.contains("redis_version:7.0."), "{MISSING}; this one is another: {info}");
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        false
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,191 @@
+//! Templates of commands, and the strategy that each stands for.
+//!
+//! ```text
+//!   SET <key> <value> NX|XX? EX_<seconds>|KEEPTTL?        a word as it is · drawn from an alphabet · one of several
+//!   HSET <key> <field>_<value>+                           words that go together, by `_`
+//! ```
+//!
+//! What ends with `?` may be left out, with `+` comes one to three times. Alphabets are small, so that commands meet on the same keys and
+//! fields, and have the numbers at which replies change.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+pub type Words = Vec<Vec<u8>>;
+
+const ALPHABETS: &[(&str, &[&str])] = &[
+    ("key", &["a", "b", "c", "user:1", ""]),
+    ("field", &["f", "g", "h", "", "1"]),
+    ("member", &["m", "n", "o", "", "1"]),
+    (
+        "value",
+        &["v", "10", "", "-1", "3.5", "hello world", "0", "9223372036854775807", " 1", "1e3", "\0\r\n", LONG],
+    ),
+    (
+        "integer",
+        &[
+            "1",
+            "-1",
+            "0",
+            "5",
+            "100",
+            "-100",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "a",
+            "",
+            "1.5",
+            "+1",
+            "01",
+        ],
+    ),
+    ("float", &["1", "0.5", "-3", "1e3", "0.1", "a", "", "inf", "nan", "3.0e-2", "100000000", " 1"]),
+    // Beyond some 500 MiB both refuse; between them and these, each server would fill the memory.
+    ("offset", &["0", "1", "5", "-1", "40", "536870912", "a", "-9223372036854775808"]),
+    ("bit", &["0", "7", "8", "100", "-1", "4294967296", "a"]),
+    ("01", &["1", "0", "2", "a"]),
+    (
+        "index",
+        &["0", "-1", "1", "2", "-2", "100", "-100", "a", "9223372036854775807", "-9223372036854775808"],
+    ),
+    // Far away: a sequence takes no time then, and the first of two is not later than the second by a millisecond.
+    ("seconds", &["1000000", "2000000", "0", "-1", "a", "9223372036854775807", "9223372036854776"]),
+    ("millis", &["1000000000", "2000000000", "0", "-1", "a", "9223372036854775807"]),
+    ("unix", &["4000000000", "5000000000", "1", "0", "-1", "a", "9223372036854775807"]),
+    ("unix-millis", &["4000000000000", "5000000000000", "1", "0", "-1", "a", "9223372036854775807"]),
+    (
+        "score",
+        &["1", "2", "3", "-1", "0", "2.5", "inf", "-inf", "+inf", "nan", "a", "1e300", "0.1", "-0", ""],
+    ),
+    ("score-bound", &["-inf", "+inf", "1", "(1", "2", "(2.5", "3", "(-inf", "a", "(", "nan"]),
+    ("lex-bound", &["-", "+", "[m", "(m", "[n", "(o", "[", "(", "m", ""]),
+    ("count", &["1", "2", "-1", "-3", "0", "10", "a", "-9223372036854775808"]),
+    ("pattern", &["*", "a*", "?", "[ab]", "user:*", "*1", "[^a]", "\\a", "nothing", "", "m*", "f"]),
+    ("even-key", &[EVEN_KEY]),
+    ("odd", &["", "*", "-", "NX", "XX", "LIMIT", "COUNT", "WITHSCORES", "0", "-1", "GET", "(", "\r\n"]),
+];
+
+/// Of a set whose members all have one score.
+const EVEN_KEY: &str = "even";
+
+/// The least of the times to come, in seconds; those in milliseconds are more.
+const FAR_AWAY: i64 = 4_000_000_000;
+
+const LONG: &str =
+    "a value of more than sixty-four bytes, which Redis does not keep within a small hash any more";
+
+fn word(word: &str) -> BoxedStrategy<Vec<u8>> {
+    match word.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
+        None => Just(word.as_bytes().to_vec()).boxed(),
+        Some(name) => {
+            let (_, alphabet) = ALPHABETS
+                .iter()
+                .find(|(known, _)| *known == name)
+                .unwrap_or_else(|| panic!("no alphabet <{name}>"));
+            select(*alphabet).prop_map(|word| word.as_bytes().to_vec()).boxed()
+        }
+    }
+}
+
+/// Words that go together.
+fn group(group: &str) -> BoxedStrategy<Words> {
+    group.split('_').map(word).collect::<Vec<_>>().boxed()
+}
+
+fn part(part: &str) -> BoxedStrategy<Words> {
+    let (choices, times) = match part.as_bytes().last() {
+        Some(b'?') => (&part[..part.len() - 1], 0..=1),
+        Some(b'+') if part.len() > 1 => (&part[..part.len() - 1], 1..=3),
+        _ => (part, 1..=1),
+    };
+    let one = prop::strategy::Union::new(choices.split('|').map(group));
+    prop::collection::vec(one, times).prop_map(|groups| groups.concat()).boxed()
+}
+
+/// The commands that a template stands for.
+fn template(text: &str) -> BoxedStrategy<Words> {
+    text.split(' ').map(part).collect::<Vec<_>>().prop_map(|parts| parts.concat()).boxed()
+}
+
+/// The commands of a family.
+pub fn family(templates: &str) -> BoxedStrategy<Words> {
+    prop::strategy::Union::new(templates.lines().map(str::trim).filter(|line| !line.is_empty()).map(template))
+        .boxed()
+}
+
+/// Whether a command may write a key whose time has passed already. In these alphabets only SET does: what else sets a time deletes the key
+/// instead, and times to come are far away.
+pub fn writes_expired(words: &[Vec<u8>]) -> bool {
+    let is = |word: &[u8], name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+    let passed = |time: &[u8]| {
+        let time = std::str::from_utf8(time).ok().and_then(|time| time.parse::<i64>().ok());
+        time.is_some_and(|time| time < FAR_AWAY)
+    };
+    is(&words[0], "SET")
+        && words.windows(2).any(|pair| (is(&pair[0], "EXAT") || is(&pair[0], "PXAT")) && passed(&pair[1]))
+}
+
+#[test]
+fn only_set_writes_what_has_expired() {
+    let writes = |line: &str| {
+        writes_expired(&line.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>())
+    };
+    assert!(writes("SET a v EXAT 1") && writes("set a v NX GET pxat 1"));
+    for line in ["SET a 1", "SET EXAT", "SET a v EXAT 4000000000", "GETEX a EXAT 1", "DBSIZE"] {
+        assert!(!writes(line), "{line}");
+    }
+}
+
+/// What is done to a few of the commands, so that arities and arguments are wrong.
+#[derive(Debug, Clone)]
+pub enum Upset {
+    Nothing,
+    /// The last word is missing.
+    Shorter,
+    /// One word more.
+    Longer(Vec<u8>),
+    /// This word, counted around, is another.
+    Other(usize, Vec<u8>),
+}
+
+pub fn upset() -> impl Strategy<Value = Upset> {
+    prop_oneof![
+        20 => Just(Upset::Nothing),
+        1 => Just(Upset::Shorter),
+        1 => word("<odd>").prop_map(Upset::Longer),
+        1 => (1usize..6, word("<odd>")).prop_map(|(at, word)| Upset::Other(at, word)),
+    ]
+}
+
+impl Upset {
+    /// The name of a command stays.
+    pub fn apply(&self, words: &mut Words) {
+        self.change(words);
+        let cursor = match words[0].to_ascii_uppercase().as_slice() {
+            b"SCAN" => words.get_mut(1),
+            b"HSCAN" | b"ZSCAN" => words.get_mut(2),
+            _ => None,
+        };
+        // Where one goes on that was never given is open, in Redis too.
+        if let Some(cursor) = cursor.filter(|cursor| *cursor == b"-1") {
+            *cursor = b"0".to_vec();
+        }
+    }
+
+    fn change(&self, words: &mut Words) {
+        let even = words.get(1).is_some_and(|key| key == EVEN_KEY.as_bytes());
+        match self {
+            Self::Shorter if words.len() > 1 => drop(words.pop()),
+            // On purpose: these take one word more than in Redis 7.0.
+            Self::Longer(_) if [&b"ZRANK"[..], b"ZREVRANK"].contains(&words[0].as_slice()) => {}
+            Self::Longer(word) => words.push(word.clone()),
+            // A score stays what it is.
+            Self::Other(..) if even => {}
+            Self::Other(at, word) if words.len() > 1 => {
+                let at = 1 + at % (words.len() - 1);
+                words[at].clone_from(word);
+            }
+            Self::Nothing | Self::Shorter | Self::Other(..) => {}
+        }
+    }
+}

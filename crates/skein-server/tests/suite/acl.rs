@@ -1,0 +1,239 @@
+//! Users on a running server: their rights in pipelines, when they change, when users go; the ACL file; the log; what is kept of passwords.
+
+use std::fs;
+
+use crate::common::{Client, Running, options, start, start_with, trie};
+use skein_server::ServerOptions;
+use skein_store::Durability;
+
+fn user(server: &Running, rules: &str) -> Client {
+    let name = rules.split(' ').next().expect("a name");
+    let mut admin = server.connect();
+    assert_eq!(admin.ask(&format!("ACL SETUSER {rules}")), "+OK|");
+    let mut client = server.connect();
+    assert_eq!(client.ask(&format!("AUTH {name} x")), "+OK|");
+    client
+}
+
+const NO_KEY: &str = "-NOPERM this user has no permissions to access one of the keys used as arguments|";
+
+#[test]
+fn pipelines_keep_their_order_around_what_is_refused() {
+    let server = start();
+    let mut client = user(&server, "a on nopass ~a* +get +set +ping");
+    let mut sent = Vec::new();
+    for i in 0..300 {
+        let group = [
+            format!("SET a{i} {i}"),
+            format!("SET b {i}"),
+            format!("GET a{i}"),
+            "GET b".to_owned(),
+            format!("DEL a{i}"),
+            format!("PING {i}"),
+            format!("GET a{i}\r\n"),
+        ];
+        sent.push(group.join("\r\n"));
+    }
+    client.send(sent.concat().as_bytes());
+    for i in 0..300 {
+        let value = format!("${}|{i}|", i.to_string().len());
+        for expected in [
+            "+OK|",
+            NO_KEY,
+            &value,
+            NO_KEY,
+            "-NOPERM this user has no permissions to run the 'del' command|",
+            &value,
+            &value,
+        ] {
+            assert_eq!(crate::common::show(&client.reply()), expected);
+        }
+    }
+    assert_eq!(server.connect().ask("EXISTS b"), ":0|");
+}
+
+#[test]
+fn rights_that_change_count_at_once_for_who_is_connected() {
+    let server = start();
+    let mut admin = server.connect();
+    // On two workers, so that one of them is another one than the admin's.
+    let mut clients: Vec<Client> = (0..4).map(|_| user(&server, "a on nopass ~* +get")).collect();
+    for _ in 0..20 {
+        assert_eq!(admin.ask("ACL SETUSER a -get"), "+OK|");
+        assert!(clients.iter_mut().all(|client| client.ask("GET k").starts_with("-NOPERM")));
+        assert_eq!(admin.ask("ACL SETUSER a +get"), "+OK|");
+        assert!(clients.iter_mut().all(|client| client.ask("GET k") == "$-1|"));
+    }
+    // One's own, for what follows in the same pipeline.
+    let mut own = user(&server, "b on nopass ~* +get +acl");
+    own.send(b"GET k\r\nACL SETUSER b -get\r\nGET k\r\nACL SETUSER b +get\r\nGET k\r\n");
+    let replies: Vec<bool> = (0..5).map(|_| own.reply().starts_with(b"-NOPERM")).collect();
+    assert_eq!(replies, [false, false, true, false, false]);
+    // Without them, and without the user.
+    assert_eq!(admin.ask("ACL DELUSER a b"), ":2|");
+    assert!(clients.iter_mut().chain([&mut own]).all(|client| client.try_reply().is_none()));
+}
+
+#[test]
+fn ranges_need_a_right_to_all_that_they_could_meet() {
+    let server = start();
+    let mut admin = server.connect();
+    assert_eq!(admin.ask("MSET a1 v a2 v b1 v"), "+OK|");
+    let mut client = user(&server, "a on nopass %R~a* ~b? +@all");
+    for (request, allowed) in [
+        ("SK.PREFIX a", true),
+        ("SK.PREFIX a1", true),
+        ("SK.PREFIX b", false),
+        ("SK.PREFIX ", false),
+        ("SK.RANGE [a (b", true),
+        ("SK.RANGE [a [b", false),
+        ("SK.RANGE [a1 [a2 REV LIMIT 1", true),
+        ("SK.RANGE - +", false),
+        ("SK.COUNT (a [azz", true),
+        ("SK.COUNT - (b", false),
+        ("SK.DELRANGE [a (b", false),
+        ("SK.NEXT a1", false),
+        ("SK.PREV a1", false),
+        ("SK.FIRST", false),
+        ("SK.LAST", false),
+        ("SK.GETV a1", true),
+        ("SK.CAS a1 v 0", false),
+        // As in Redis: these tell names.
+        ("SCAN 0", true),
+        ("KEYS *", true),
+        ("RANDOMKEY", true),
+    ] {
+        let reply = client.ask(request);
+        assert_eq!(!reply.starts_with("-NOPERM"), allowed, "{request}: {reply}");
+    }
+    // The same of selectors, each for itself: two halves make no whole.
+    let mut client = user(&server, "b on nopass (%W~a* +@all) (%R~a* +@all) (~c* +sk.delrange)");
+    for (request, allowed) in
+        [("SK.PREFIX a", true), ("SK.DELRANGE [a (b", true), ("INCR a1", false), ("SK.DELRANGE [c (d", true)]
+    {
+        assert_eq!(!client.ask(request).starts_with("-NOPERM"), allowed, "{request}");
+    }
+}
+
+#[test]
+fn an_acl_file_is_loaded_at_the_start_and_on_demand_and_saved() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("users.acl");
+    fs::write(&path, "user default on >secret ~* +@all\nuser a on >pw ~a* +get +acl\n").expect("written");
+    let options = || ServerOptions { acl_file: Some(path.clone()), ..options() };
+    {
+        let server = start_with(options(), Durability::Buffered);
+        let (mut admin, mut a, mut b) = (server.connect(), server.connect(), server.connect());
+        assert_eq!(admin.ask("GET a"), "-NOAUTH Authentication required.|");
+        assert_eq!(admin.ask("AUTH secret"), "+OK|");
+        assert_eq!((a.ask("AUTH a pw"), a.ask("GET a1")), ("+OK|".to_owned(), "$-1|".to_owned()));
+        assert_eq!(admin.ask("ACL SETUSER b on >pw ~* +get"), "+OK|");
+        assert_eq!(admin.ask("ACL SAVE"), "+OK|");
+        assert_eq!(b.ask("AUTH b pw"), "+OK|");
+        let text = fs::read_to_string(&path).expect("the file");
+        assert_eq!(text.lines().count(), 3);
+        assert!(!text.contains("secret") && !text.contains("pw"), "{text}");
+        // A wrong file changes nothing.
+        fs::write(&path, format!("{text}user c +nope\n")).expect("written");
+        let error = admin.ask("ACL LOAD");
+        assert!(error.contains("users.acl:4: Error in applying operation '+nope'"), "{error}");
+        assert_eq!((a.ask("GET a1"), b.ask("GET k")), ("$-1|".to_owned(), "$-1|".to_owned()));
+        // Who has changed, or is gone, is disconnected; others stay.
+        fs::write(&path, text.replace("~a*", "~b*").replace("user b", "user c")).expect("written");
+        assert_eq!(admin.ask("ACL LOAD"), "+OK|");
+        assert!(a.try_reply().is_none() && b.try_reply().is_none());
+        assert_eq!(admin.ask("ACL USERS"), "*3|$1|a|$1|c|$7|default|");
+        // One's own user, whose reply comes first.
+        let mut a = server.connect();
+        assert_eq!(a.ask("AUTH a pw"), "+OK|");
+        fs::write(&path, "").expect("written");
+        assert_eq!(a.ask("ACL LOAD"), "+OK|");
+        assert!(a.try_reply().is_none());
+        assert_eq!(admin.ask("ACL USERS"), "*1|$7|default|");
+        assert_eq!(
+            server.connect().ask("GET a"),
+            "-NOAUTH Authentication required.|",
+            "the default user stays"
+        );
+    }
+    // What the next start finds.
+    fs::write(&path, "user a on +nope\n").expect("written");
+    let store = start().store.clone();
+    let error = skein_server::Server::start(store.clone(), options()).expect_err("a wrong file").to_string();
+    assert!(error.contains("users.acl:1") && error.contains("+nope"), "{error}");
+    fs::write(&path, "").expect("written");
+    let open = ServerOptions { listen: ([0, 0, 0, 0], 0).into(), ..options() };
+    let error = skein_server::Server::start(store, open).expect_err("no password").to_string();
+    assert!(error.contains("there is no password"), "{error}");
+}
+
+#[test]
+fn the_log_tells_who_was_turned_away() {
+    let server = start();
+    let mut client = user(&server, "a on >pw nopass ~a* +get +multi +exec");
+    let mut admin = server.connect();
+    for request in ["GET b", "GET b", "DEL a", "MULTI", "SET a b", "EXEC"] {
+        client.ask(request);
+    }
+    assert!(server.connect().ask("AUTH nobody hunter2").starts_with("-WRONGPASS"));
+    let log = admin.ask("ACL LOG");
+    for part in [
+        "*4|",
+        "reason|$4|auth|$7|context|$8|toplevel|$6|object|$4|AUTH|$8|username|$6|nobody|",
+        "reason|$7|command|$7|context|$5|multi|$6|object|$3|set|$8|username|$1|a|",
+        ":2|$6|reason|$3|key|$7|context|$8|toplevel|$6|object|$1|b|$8|username|$1|a|",
+        "cmd=get user=a",
+    ] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+    assert!(!log.contains("hunter2"));
+    // Who need not log in to fill it, fills it up to its bound.
+    let mut other = server.connect();
+    for i in 0..300 {
+        other.ask(&format!("AUTH user{i}{} x", "x".repeat(500)));
+    }
+    let log = admin.ask("ACL LOG 1000");
+    assert!(log.starts_with("*128|") && log.len() < 128 * 700, "{}", log.len());
+    assert_eq!((admin.ask("ACL LOG RESET"), admin.ask("ACL LOG")), ("+OK|".to_owned(), "*0|".to_owned()));
+}
+
+#[test]
+fn no_password_is_kept_or_said() {
+    let password = Some(b"hunter2".to_vec());
+    let server = start_with(ServerOptions { password, ..options() }, Durability::Buffered);
+    let mut admin = server.connect();
+    assert!(admin.ask("AUTH hunter1").starts_with("-WRONGPASS"));
+    assert_eq!(admin.ask("AUTH hunter2"), "+OK|");
+    admin.ask("ACL SETUSER a on >hunter2 <hunter1 #hunter3");
+    for request in ["ACL LIST", "ACL GETUSER default", "CONFIG GET *", "CLIENT LIST", "INFO", "ACL LOG"] {
+        let reply = admin.ask(request);
+        assert!(!reply.contains("hunter"), "{request}: {reply}");
+    }
+    for (rule, said) in [("<hunter1", "'<'"), ("#hunter1", "'#'"), ("!hunter1", "'!'")] {
+        let reply = admin.ask(&format!("ACL SETUSER a {rule}"));
+        assert!(reply.contains(said) && !reply.contains("hunter"), "{reply}");
+    }
+    assert!(!format!("{:?}", server.handle).contains("hunter2"));
+    assert!(!format!("{:?}", server.handle).contains(&format!("{:?}", b"hunter2")));
+}
+
+#[test]
+fn a_user_of_many_rules_and_patterns_is_made_and_held_to() {
+    let server = start();
+    let patterns: Vec<String> = (0..2000).map(|i| format!("~key{i}:*")).collect();
+    let mut client = user(&server, &format!("a on nopass +get +set {}", patterns.join(" ")));
+    assert_eq!(
+        (client.ask("SET key1999:x v"), client.ask("GET key1999:x")),
+        ("+OK|".to_owned(), "$1|v|".to_owned())
+    );
+    assert_eq!(client.ask("GET key2000:x"), NO_KEY);
+    // Rules that say nothing new are not kept.
+    let mut admin = server.connect();
+    for _ in 0..50 {
+        assert_eq!(admin.ask("ACL SETUSER b +get +set -get +@read -@read +echo|a"), "+OK|");
+    }
+    assert!(admin.ask("ACL GETUSER b").contains("-@all +echo|a +set|"), "{}", admin.ask("ACL GETUSER b"));
+    if trie().is_none() {
+        assert_eq!(user(&server, "c on nopass ~z +zadd").ask("ZADD z 1 m"), ":1|");
+    }
+}

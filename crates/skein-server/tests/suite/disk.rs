@@ -1,0 +1,292 @@
+//! What the disk engine adds: a cache that everything passes through, pages that cannot be read, a trie without order.
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::common::{Client, Running, encode, options, show, start_on_disk};
+use skein_disk::{DiskOptions, DiskStore, Shape, Values};
+use skein_log::storage::Storage;
+use skein_log::storage::sim::SimStorage;
+use skein_server::{DiskEngine, Engine, Server};
+use skein_store::{Durability, Limits};
+
+const SHAPES: [Shape; 3] = [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }];
+
+fn small(shape: Shape) -> DiskOptions {
+    let values = Values::Rows;
+    DiskOptions { shape, values, cache_pages: 32, checkpoint_bytes: 200_000, ..DiskOptions::default() }
+}
+
+fn key(number: u32) -> String {
+    format!("key/{:08x}", number.wrapping_mul(2_654_435_769))
+}
+
+/// Pipelines a request for each number, and checks the replies.
+fn pipeline(
+    client: &mut Client,
+    numbers: Range<u32>,
+    request: impl Fn(u32) -> Vec<String>,
+    reply: impl Fn(u32) -> String,
+) {
+    let numbers: Vec<u32> = numbers.collect();
+    for numbers in numbers.chunks(300) {
+        let mut bytes = Vec::new();
+        for number in numbers {
+            let words = request(*number);
+            bytes.extend(encode(&words.iter().map(String::as_bytes).collect::<Vec<_>>()));
+        }
+        client.send(&bytes);
+        for number in numbers {
+            assert_eq!(show(&client.reply()), reply(*number), "{number}");
+        }
+    }
+}
+
+fn bulk(text: &str) -> String {
+    format!("${}|{text}|", text.len())
+}
+
+fn fill(client: &mut Client, numbers: Range<u32>, value: &str) {
+    let set = |number| vec!["SET".to_owned(), key(number), format!("{value}{number}")];
+    pipeline(client, numbers, set, |_| "+OK|".to_owned());
+}
+
+#[test]
+fn pipelines_pass_through_a_small_cache() {
+    for shape in SHAPES {
+        let server = start_on_disk(options(), small(shape));
+        let mut client = server.connect();
+        fill(&mut client, 0..3_000, "value ");
+        let get = |number| vec!["GET".to_owned(), key(number)];
+        pipeline(&mut client, 0..3_000, get, |number| bulk(&format!("value {number}")));
+        let count = |number| vec!["INCR".to_owned(), format!("count {}", number % 7)];
+        pipeline(&mut client, 0..700, count, |number| format!(":{}|", number / 7 + 1));
+        let columns = |number: u32| {
+            ["HSET", &format!("row {}", number % 50), &format!("c{}", number / 50), "7"]
+                .map(str::to_owned)
+                .to_vec()
+        };
+        pipeline(&mut client, 0..1_000, columns, |_| ":1|".to_owned());
+        assert_eq!(client.ask("HLEN row 3"), "-ERR wrong number of arguments for 'hlen' command|");
+        assert_eq!(show(&client.call(&[b"HLEN", b"row 3"])), ":20|");
+        assert_eq!(client.ask("DBSIZE"), ":3057|");
+        let info = client.ask("INFO engine");
+        for line in ["engine:disk|", &format!("trie:{shape}|"), "cache_pages:32|"] {
+            assert!(info.contains(line), "{line} is not in {info}");
+        }
+        let number = |name: &str| -> u64 {
+            let line = info.split('|').find_map(|line| line.strip_prefix(name));
+            line.and_then(|line| line.strip_prefix(':')).expect(name).parse().expect(name)
+        };
+        assert!(number("cache_evictions") > 100 && number("cache_misses") > 100, "{info}");
+        assert!(number("file_pages") > number("free_pages") && number("bytes_per_key") > 10, "{info}");
+        let engine = engine_of(&server);
+        assert_eq!(engine.store().check().expect("a whole trie").keys, 3_057);
+        assert_eq!(client.ask("FLUSHALL"), "+OK|");
+        assert_eq!(client.ask("DBSIZE"), ":0|");
+        assert_eq!(engine.store().check().expect("a whole trie").keys, 0);
+    }
+}
+
+fn engine_of(server: &Running) -> DiskEngine {
+    match &server.store {
+        Engine::Disk(disk) => disk.clone(),
+        Engine::Memory(_) => panic!("the server is not over the disk engine"),
+    }
+}
+
+#[test]
+fn a_trie_without_order_says_so() {
+    let server = start_on_disk(options(), small(Shape::Hash { n: 16 }));
+    let mut client = server.connect();
+    assert_eq!(client.ask("MSET a 1 b 2 c 3"), "+OK|");
+    for request in [
+        "SCAN 0",
+        "SK.RANGE - +",
+        "SK.PREFIX a",
+        "SK.COUNT [a +",
+        "SK.DELRANGE [a [b",
+        "SK.FIRST",
+        "SK.LAST",
+        "SK.NEXT a",
+        "SK.PREV b",
+    ] {
+        let reply = client.ask(request);
+        assert!(reply.starts_with("-ERR a hash trie has no order of keys"), "{request}: {reply}");
+    }
+    assert_eq!(client.ask("SK.COUNT - +"), ":3|");
+    assert_eq!(client.ask("MGET a x c"), "*3|$1|1|$-1|$1|3|");
+    assert_eq!(client.ask("EXISTS a x c a"), ":3|");
+    assert_eq!(client.ask("SK.DELRANGE - +"), ":3|");
+}
+
+#[test]
+fn sorted_sets_are_refused_and_nothing_is_made() {
+    let server = start_on_disk(options(), small(Shape::Linked));
+    let mut client = server.connect();
+    let refusal = "-ERR the disk engine has no sorted sets yet; serve with the engine in memory (--engine memory, another data folder)|";
+    assert_eq!(client.ask("ZADD z 1 a"), refusal);
+    assert_eq!(client.ask("EXISTS z"), ":0|");
+    assert_eq!(client.ask("ZCARD z"), ":0|", "a key that is not there has no members");
+}
+
+#[test]
+fn snapshots_are_refused() {
+    let server = start_on_disk(options(), small(Shape::Linked));
+    let reply = server.connect().ask("SK.RANGE - + SNAPSHOT");
+    assert!(reply.starts_with("-ERR the disk engine has no snapshots"), "{reply}");
+}
+
+#[test]
+fn what_does_not_fit_the_cache_is_refused_whole() {
+    let server = start_on_disk(options(), small(Shape::Linked));
+    let mut client = server.connect();
+    let long = vec![b'v'; 200_000];
+    let reply = show(&client.call(&[b"SET", b"long", &long]));
+    assert!(
+        reply.starts_with("-ERR the write uses 48 pages or more at once, and the cache has 32"),
+        "{reply}"
+    );
+    let keys: Vec<String> = (0..2_000).map(key).collect();
+    let mut mset: Vec<&[u8]> = vec![b"MSET"];
+    mset.extend(keys.iter().flat_map(|key| [key.as_bytes(), b"some value"]));
+    let reply = show(&client.call(&mset));
+    assert!(reply.starts_with("-ERR the write uses"), "{reply}");
+    assert_eq!(client.ask("DBSIZE"), ":0|");
+    // What need not be one moment is done in parts.
+    fill(&mut client, 0..2_000, "");
+    let mut del: Vec<&[u8]> = vec![b"DEL"];
+    del.extend(keys.iter().map(String::as_bytes));
+    assert_eq!(show(&client.call(&del)), ":2000|");
+}
+
+#[test]
+fn a_value_that_no_server_wrote_is_an_error_and_can_be_replaced() {
+    let server = start_on_disk(options(), small(Shape::Linked));
+    let engine = engine_of(&server);
+    engine.store().set(b"foreign", b"plain bytes").expect("a write");
+    let mut client = server.connect();
+    for request in
+        ["GET foreign", "TYPE foreign", "HGETALL foreign", "APPEND foreign x", "MGET a foreign", "SK.FIRST"]
+    {
+        let reply = client.ask(request);
+        assert!(
+            reply.starts_with("-ERR the value of the key `foreign` is no row of a server"),
+            "{request}: {reply}"
+        );
+    }
+    assert_eq!(client.ask("SET foreign mine"), "+OK|");
+    assert_eq!(client.ask("GET foreign"), "$4|mine|");
+}
+
+#[test]
+fn a_store_of_plain_bytes_is_not_served() {
+    let storage = SimStorage::new();
+    let options = DiskOptions { values: Values::Bytes, ..small(Shape::Linked) };
+    let store = DiskStore::open_on(storage.share(), "/db", options).expect("a store");
+    let refused = DiskEngine::new(store, Limits::default()).expect_err("it has no rows").to_string();
+    assert!(
+        refused.starts_with("the values of the store are plain bytes, and a server serves rows"),
+        "{refused}"
+    );
+}
+
+/// A server over a store whose file can be damaged.
+fn damaged(durability: Durability) -> (SimStorage, Server, DiskEngine) {
+    let storage = SimStorage::new();
+    let open = || {
+        let options = DiskOptions { durability, segment_bytes: 64 << 10, ..small(Shape::Linked) };
+        DiskStore::open_on(storage.share(), "/db", options).expect("a store")
+    };
+    let store = open();
+    for number in 0..2_000 {
+        store.set(key(number).as_bytes(), &[b"\x01", &[b'v'; 100][..]].concat()).expect("a write");
+    }
+    store.close().expect("a clean end");
+    drop(store);
+    // A place where some keys lie; whatever else is there is mended again.
+    let is_leaf = |place: u64| {
+        let flip = || storage.damage(Path::new("/db/data.skein"), place * 4096 + 100, &[0x40]);
+        flip();
+        let store = DiskStore::open_on(storage.share(), "/db", small(Shape::Linked));
+        let fails = |store: &DiskStore, number| store.get(key(number).as_bytes()).is_err();
+        let failing = store.map_or(0, |store| {
+            let others = store.get(b"counter").is_err();
+            if others { 0 } else { (0..2_000).filter(|number| fails(&store, *number)).count() }
+        });
+        let is_one = (1..500).contains(&failing);
+        if !is_one {
+            flip();
+        }
+        is_one
+    };
+    assert!((20..1_000).any(is_leaf), "no page can be damaged alone");
+    let engine = DiskEngine::new(open(), Limits::default()).expect("a store of rows");
+    let server = Server::start(engine.clone(), options()).expect("a server");
+    (storage, server, engine)
+}
+
+/// Incident: a write that fails on its way takes all that is published with it. Consequence: neighbours in a batch would be told of a failure that is none of theirs.
+/// Fix: they are done again, one by one.
+#[test]
+fn a_damaged_page_fails_what_needs_it_and_nothing_else() {
+    for durability in [Durability::Buffered, Durability::Sync] {
+        let (_storage, server, engine) = damaged(durability);
+        let mut client =
+            Client::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
+        let mut bytes = Vec::new();
+        for number in 0..2_000 {
+            bytes.extend(encode(&[b"GET", key(number).as_bytes()]));
+            bytes.extend(encode(&[b"APPEND", key(number).as_bytes(), b"!"]));
+            bytes.extend(encode(&[b"INCR", b"counter"]));
+        }
+        let mut writer = Client::new(client.stream.try_clone().expect("a clone"));
+        let sender = std::thread::spawn(move || writer.send(&bytes));
+        let (mut failed, mut counted) = (0, 0);
+        for number in 0..2_000 {
+            let (got, appended) = (show(&client.reply()), show(&client.reply()));
+            if got.starts_with("$100|vvv") {
+                assert_eq!(appended, ":101|", "{number}");
+            } else {
+                for reply in [got, appended] {
+                    assert!(
+                        reply.starts_with("-ERR /db/data.skein is damaged in the page at byte"),
+                        "{reply}"
+                    );
+                }
+                failed += 1;
+            }
+            counted += 1;
+            assert_eq!(show(&client.reply()), format!(":{counted}|"));
+        }
+        sender.join().expect("it was sent");
+        assert!(failed > 0 && failed < 1_500, "{failed}");
+        assert_eq!(client.ask("SAVE"), "+OK|");
+        server.handle().shutdown();
+        assert!(server.wait().flushed.is_ok());
+        assert_eq!(engine.store().get(b"counter").expect("a read"), Some(b"\x012000".to_vec()));
+    }
+}
+
+/// The disk fails under a batch: nobody is told that a write was done that may be lost.
+#[test]
+fn writes_stop_when_the_log_fails_and_reads_go_on() {
+    let storage = SimStorage::new();
+    let options_of = DiskOptions { durability: Durability::Sync, ..small(Shape::Linked) };
+    let store = DiskStore::open_on(storage.share(), "/db", options_of).expect("a store");
+    let engine = DiskEngine::new(store, Limits::default()).expect("a store of rows");
+    let server = Server::start(engine, options()).expect("a server");
+    let connect = || Client::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
+    let mut client = connect();
+    assert_eq!(client.ask("SET a 1"), "+OK|");
+    storage.fail_at(storage.operations() + 1, skein_log::storage::sim::SimError::Io, true);
+    let reply = client.ask("SET b 2");
+    assert!(reply.starts_with("-MISCONF writes are stopped"), "{reply}");
+    let mut client = connect();
+    let reply = client.ask("SET c 3");
+    assert!(reply.starts_with("-MISCONF writes are stopped"), "{reply}");
+    assert_eq!(client.ask("GET a"), "$1|1|");
+    assert_eq!(client.ask("GET c"), "$-1|");
+    server.handle().shutdown();
+    assert!(server.wait().flushed.is_err());
+}

@@ -1,0 +1,269 @@
+//! Limits that change while the server runs, and clients that are silent or do not read for too long: each limit has a test that
+//! exceeds it.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use crate::common::{Client, Running, encode, options, start, start_with};
+use skein_server::{OutputLimit, ServerOptions};
+use skein_store::Durability;
+
+fn set(server: &Running, name: &str, value: &str) {
+    let reply = server.connect().call(&[b"CONFIG", b"SET", name.as_bytes(), value.as_bytes()]);
+    assert_eq!(crate::common::show(&reply), "+OK|", "{name} {value}");
+    let told = crate::common::show(&server.connect().call(&[b"CONFIG", b"GET", name.as_bytes()]));
+    assert!(told.ends_with(&format!("|{value}|")), "{told}");
+}
+
+/// Whether the server disconnects this client, however much it still sends before that.
+fn is_disconnected(client: &mut Client) -> bool {
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match client.stream.read(&mut piece) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+#[test]
+fn a_silent_client_is_disconnected_and_one_that_speaks_is_not() {
+    let server =
+        start_with(ServerOptions { idle_timeout: Duration::from_secs(1), ..options() }, Durability::None);
+    let (mut silent, mut half, mut speaks) = (server.connect(), server.connect(), server.connect());
+    assert_eq!(silent.ask("PING"), "+PONG|");
+    half.send(b"*2\r\n$3\r\nGE");
+    let ends = std::thread::spawn(move || is_disconnected(&mut silent) && is_disconnected(&mut half));
+    let mut last = Instant::now();
+    while !ends.is_finished() {
+        speaks.send(b"PING\r\n");
+        let answered = speaks.try_reply().is_some_and(|reply| reply == b"+PONG\r\n");
+        assert!(answered || last.elapsed() > Duration::from_secs(1), "who speaks was disconnected");
+        if !answered {
+            speaks = server.connect();
+        }
+        last = Instant::now();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(ends.join().expect("no panic"), "the silent ones stay");
+}
+
+#[test]
+fn the_idle_timeout_holds_for_those_who_are_connected_when_it_is_set() {
+    let server = start();
+    let mut silent: Vec<Client> = (0..30).map(|_| server.connect()).collect();
+    for client in &mut silent {
+        assert_eq!(client.ask("PING"), "+PONG|");
+    }
+    set(&server, "timeout", "1");
+    assert!(silent.iter_mut().all(is_disconnected), "they stay");
+}
+
+#[test]
+fn more_replies_than_the_hard_limit_end_the_connection() {
+    let server = start();
+    let mut client = server.connect();
+    assert_eq!(client.call(&[b"SET", b"big", &[b'v'; 10_000]]), b"+OK\r\n");
+    set(&server, "client-output-buffer-limit", "normal 10011 0 0");
+    assert_eq!(client.call(&[b"GET", b"big"]).len(), 10_010);
+    client.send(&encode(&[b"GET", b"big"]).repeat(2));
+    assert_eq!(client.try_reply(), None, "as in Redis, nothing of it is sent");
+    let mut range = server.connect();
+    range.send(&encode(&[b"MGET", b"big", b"big"]));
+    assert_eq!(range.try_reply(), None);
+}
+
+/// A client that does not read keeps replies waiting; one that reads at its pace, and sometimes has as many waiting, is none.
+#[test]
+fn more_replies_than_the_soft_limit_end_the_connection_after_a_time() {
+    let output_limit = OutputLimit { soft_bytes: 1000, ..OutputLimit::default() };
+    let server = start_with(ServerOptions { output_limit, ..options() }, Durability::None);
+    let (mut client, mut reads) = (server.connect(), server.connect());
+    let value = vec![b'v'; 1 << 20];
+    assert_eq!(client.call(&[b"SET", b"big", &value]), b"+OK\r\n");
+    // More than the system keeps for a socket.
+    client.send(&encode(&[b"GET", b"big"]).repeat(50));
+    let clients = |watcher: &mut Client| watcher.ask("CLIENT LIST").matches("id=").count();
+    while clients(&mut reads) > 1 {
+        assert_eq!(reads.call(&[b"GET", b"big"]).len(), value.len() + 12);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(is_disconnected(&mut client));
+    assert_eq!(reads.ask("PING"), "+PONG|");
+}
+
+#[test]
+fn limits_on_requests_and_replies_bite_when_they_are_set() {
+    let server = start();
+    let mut client = server.connect();
+    let refused = |client: &mut Client, request: &[&[u8]]| {
+        let reply = crate::common::show(&client.call(request));
+        if reply.starts_with("-ERR Protocol error") {
+            assert_eq!(client.try_reply(), None);
+            *client = server.connect();
+        }
+        reply
+    };
+    let long = [b'v'; 3000];
+    assert_eq!(refused(&mut client, &[b"SET", b"k", &long]), "+OK|");
+    set(&server, "proto-max-bulk-len", "2999");
+    assert_eq!(refused(&mut client, &[b"SET", b"k", &long]), "-ERR Protocol error: invalid bulk length|");
+    set(&server, "client-query-buffer-limit", "3000");
+    assert_eq!(
+        refused(&mut client, &[b"SET", b"k", &long[1..]]),
+        "-ERR Protocol error: request is longer than the limit of 3000 bytes; split it or raise the limit|"
+    );
+    set(&server, "max-arguments", "16");
+    assert_eq!(refused(&mut client, &[&b"DEL"[..]; 17]), "-ERR Protocol error: invalid multibulk length|");
+    set(&server, "max-reply", "1024");
+    let reply = refused(&mut client, &[b"MGET", b"k", b"k"]);
+    assert!(reply.contains("the limit of 1024 bytes"), "{reply}");
+    set(&server, "max-pipeline", "1");
+    set(&server, "max-output", "1024");
+    client.send(&encode(&[b"GET", b"k"]).repeat(100));
+    for _ in 0..100 {
+        assert_eq!(client.reply().len(), 3009);
+    }
+}
+
+#[test]
+fn the_number_of_clients_can_be_lowered() {
+    let server = start();
+    let mut clients = [server.connect(), server.connect()];
+    assert_eq!(clients[0].ask("CONFIG SET maxclients 2"), "+OK|");
+    assert_eq!(clients[1].ask("PING"), "+PONG|");
+    let refused = server.connect().try_reply().map(|reply| crate::common::show(&reply));
+    assert_eq!(refused.as_deref(), Some("-ERR max number of clients reached|"));
+    assert_eq!(clients[0].ask("CONFIG SET maxclients 1"), "+OK|", "those who are there stay");
+    assert_eq!(clients[1].ask("PING"), "+PONG|");
+}
+
+#[test]
+fn a_silent_connection_is_asked_for() {
+    for (keepalive, expected) in [(0, "00:00000000"), (1000, "02:")] {
+        let keepalive = Duration::from_secs(keepalive);
+        let server = start_with(ServerOptions { keepalive, ..options() }, Durability::None);
+        let mut client = server.connect();
+        assert_eq!(client.ask("PING"), "+PONG|");
+        let port = |address: std::net::SocketAddr| format!(":{:04X}", address.port());
+        let ends = [server.address, client.stream.local_addr().expect("an address")].map(port);
+        // While a packet is under way the connection has another timer.
+        let found = (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            let table = std::fs::read_to_string("/proc/net/tcp").expect("the system's connections");
+            let ours = table
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>())
+                .find(|line| line.len() > 5 && line[1].ends_with(&ends[0]) && line[2].ends_with(&ends[1]));
+            let timer = ours.map_or("", |line| line[5]).to_owned();
+            // Hundredths of seconds until the first question.
+            let left = timer.get(3..).and_then(|left| u64::from_str_radix(left, 16).ok()).unwrap_or(0);
+            timer.starts_with(expected) && left <= 100_000 && (keepalive.is_zero() || left > 10_000)
+        });
+        assert!(found, "keep-alive of {keepalive:?}");
+    }
+}
+
+/// What CONFIG GET tells of a parameter.
+fn told(client: &mut Client, name: &str) -> String {
+    let reply = client.ask(&format!("CONFIG GET {name}"));
+    reply.trim_end_matches('|').rsplit('|').next().unwrap_or_default().to_owned()
+}
+
+/// The numbers of `... must be between A and B inclusive`.
+fn bounds_told(refusal: &str) -> Option<(i128, i128)> {
+    let (_, bounds) = refusal.split_once("argument must be between ")?;
+    let (min, max) = bounds.trim_end_matches('|').strip_suffix(" inclusive")?.split_once(" and ")?;
+    Some((min.parse().ok()?, max.parse().ok()?))
+}
+
+/// Every parameter that there is, or will be: what it cannot be is refused with its name, its value stays, and its bounds are those that hold.
+#[test]
+fn every_parameter_refuses_what_is_out_of_its_bounds() {
+    // Any text is a password; any number of bytes may be a limit on memory, and waiting replies.
+    const TAKES_ANY: [&str; 1] = ["requirepass"];
+    let server = start();
+    let mut client = server.connect();
+    let all = client.ask("CONFIG GET *");
+    let words: Vec<&str> = all.split('|').collect();
+    let names = words[1..].chunks(4).filter(|pair| pair.len() == 4).map(|pair| pair[1]);
+    let mut with_bounds = 0;
+    for name in names.filter(|name| !TAKES_ANY.contains(name)) {
+        let before = told(&mut client, name);
+        let mut refused = |value: &str| {
+            let reply = client.ask(&format!("CONFIG SET {name} {value}"));
+            let about = format!("-ERR CONFIG SET failed (possibly related to argument '{name}') - ");
+            assert!(reply.starts_with(&about), "{name} {value}: {reply}");
+            reply
+        };
+        let reason = refused("no-such-thing");
+        if reason.contains("immutable") {
+            continue;
+        }
+        refused("-2");
+        let bounds = bounds_told(&refused("-9223372036854775807")).or_else(|| {
+            reason
+                .contains("memory value")
+                .then(|| bounds_told(&client.ask(&format!("CONFIG SET {name} 0"))))?
+        });
+        if let Some((min, max)) = bounds {
+            with_bounds += 1;
+            for value in [min - 1, max + 1] {
+                let reply = client.ask(&format!("CONFIG SET {name} {value}"));
+                assert!(reply.starts_with("-ERR CONFIG SET failed"), "{name} {value}: {reply}");
+            }
+            for value in [min, max] {
+                assert_eq!(client.ask(&format!("CONFIG SET {name} {value}")), "+OK|", "{name} {value}");
+                assert_eq!(told(&mut client, name), value.to_string(), "{name}");
+            }
+            assert_eq!(client.ask(&format!("CONFIG SET {name} {before}")), "+OK|", "{name} {before}");
+        }
+        assert_eq!(told(&mut client, name), before, "{name} has changed");
+    }
+    assert!(with_bounds > 10, "{with_bounds} parameters with bounds");
+}
+
+#[test]
+fn lists_and_waits_that_clients_ask_for_have_a_bound() {
+    let server = start_with(ServerOptions { debug_command: true, ..options() }, Durability::None);
+    let mut client = server.connect();
+    let percentiles = ["50"; 33].join(" ");
+    let set = |client: &mut Client, value: &str| {
+        crate::common::show(&client.call(&[
+            b"CONFIG",
+            b"SET",
+            b"latency-tracking-info-percentiles",
+            value.as_bytes(),
+        ]))
+    };
+    assert!(set(&mut client, &percentiles).ends_with("33 percentiles are more than the limit of 32|"));
+    assert_eq!(set(&mut client, &percentiles[3..]), "+OK|");
+    for seconds in ["3600.1", "1e300", "-1", "nan"] {
+        let refused = client.ask(&format!("DEBUG SLEEP {seconds}"));
+        assert_eq!(
+            refused,
+            format!("-ERR DEBUG SLEEP {seconds}: give seconds from 0 to 3600, decimals allowed|")
+        );
+    }
+    let day = 24 * 3600 * 1000;
+    let refused = client.ask(&format!("CLIENT PAUSE {}", day + 1));
+    assert_eq!(refused, "-ERR timeout is out of range: a pause has at most 86400000 milliseconds|");
+    assert_eq!(client.ask(&format!("CLIENT PAUSE {day} WRITE")), "+OK|");
+    assert_eq!(client.ask("CLIENT UNPAUSE"), "+OK|");
+}
+
+/// SCAN gives 10,000 keys at once, whatever it is asked for: no request holds its worker for long.
+#[test]
+fn a_scan_gives_so_many_keys_at_once() {
+    let server = start();
+    let mut client = server.connect();
+    let keys: Vec<String> = (0..10_500).map(|n| format!("key{n}")).collect();
+    let pairs = keys.iter().flat_map(|key| [key.as_bytes(), b"v"]);
+    let request: Vec<&[u8]> = std::iter::once(&b"MSET"[..]).chain(pairs).collect();
+    assert_eq!(client.call(&request), b"+OK\r\n");
+    for count in ["10001", "9223372036854775807"] {
+        let reply = client.ask(&format!("SCAN 0 COUNT {count}"));
+        assert_eq!(reply.matches("key").count(), 10_000, "{count}");
+    }
+}

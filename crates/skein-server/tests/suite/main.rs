@@ -1,0 +1,34 @@
+//! The server, asked over its sockets, in one program.
+//!
+//! `cargo test -p skein-server --test suite tls` runs one module. What has a program of its own has a reason: `storms` looks at the memory of its
+//! process, `differential` draws its own cases.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod acl;
+mod acl_commands;
+mod bad_input;
+mod client_commands;
+mod disk;
+mod ends;
+mod expiry;
+mod golden;
+mod hash_commands;
+mod key_commands;
+mod limits;
+mod long_replies;
+mod memory;
+mod monitoring;
+mod pause;
+mod protected_mode;
+mod rewriting;
+mod serving;
+mod skein_commands;
+mod slices;
+mod slow_readers;
+mod snapshots;
+mod sorted_sets;
+mod tls;
+mod transactions;
+mod unix_socket;

@@ -1,0 +1,272 @@
+//! Memory at its limit, through a server: what is refused, what goes, and that small requests are answered all the while. (The refusals of each command are in
+//! `golden/memory.txt`.)
+
+use crate::common::{Client, Running, encode, options, show, start_on};
+use skein_store::{Durability, Eviction, Limits, StoreOptions};
+
+const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.|";
+
+fn start(limit: usize, eviction: Eviction) -> Running {
+    let limits = Limits { memory_bytes: Some(limit), eviction, ..Limits::default() };
+    start_on(
+        options(),
+        StoreOptions { durability: Durability::Buffered, logs: 2, limits, ..StoreOptions::default() },
+    )
+}
+
+fn number(client: &mut Client, section: &str, name: &str) -> usize {
+    let info = client.ask(&format!("INFO {section}"));
+    let line = info.split('|').find_map(|line| line.strip_prefix(&format!("{name}:")).map(str::to_owned));
+    line.unwrap_or_else(|| panic!("{name} in {info}")).parse().expect("a number")
+}
+
+/// What counts toward the limit.
+fn counted(client: &mut Client) -> usize {
+    let info = client.ask("INFO memory");
+    let of = |name: &str| -> usize {
+        let found = info.split('|').find_map(|line| line.strip_prefix(name)).expect("a line");
+        found.trim_start_matches(':').parse().expect("a number")
+    };
+    of("used_memory:") - of("mem_not_counted_for_evict:") - of("unreclaimed_bytes:")
+}
+
+#[test]
+fn without_leave_to_evict_writes_fill_memory_and_no_more() {
+    let limit = 8 << 20;
+    let server = start(limit, Eviction::None);
+    let mut client = server.connect();
+    let value = vec![7; 10_000];
+    let mut taken = 0;
+    let refused = (0..2_000).any(|i: u32| {
+        let reply = client.call(&[b"SET", &i.to_be_bytes(), &value]);
+        taken += u32::from(reply == b"+OK\r\n");
+        show(&reply) == OOM
+    });
+    assert!(refused && taken > 400, "{taken}");
+    let used = counted(&mut client);
+    assert!(used <= limit && used > limit - (limit / 8), "{used}");
+    // A pipeline of which a part would fit.
+    let mut pipeline = Vec::new();
+    for i in 0..64_u32 {
+        pipeline.extend(encode(&[b"SET", &(10_000 + i).to_be_bytes(), &value]));
+    }
+    client.send(&pipeline);
+    let fine = (0..64).filter(|_| client.reply() == b"+OK\r\n").count();
+    assert!(fine < 64 && counted(&mut client) <= limit, "{fine}");
+    // A write that would grow much is refused before it does, however little it brings.
+    assert_eq!(client.ask("DEL big"), ":0|");
+    let before = client.ask("DBSIZE");
+    assert_eq!(client.ask("SETRANGE big 400000000 x"), OOM);
+    assert_eq!(client.ask("SETBIT big 3000000000 1"), OOM);
+    assert_eq!(client.ask("DBSIZE"), before);
+    // Reads and removals go on, and give room.
+    assert_eq!(client.call(&[b"GET", &0_u32.to_be_bytes()]).len(), value.len() + 10);
+    for i in 0..200_u32 {
+        assert_eq!(show(&client.call(&[b"DEL", &i.to_be_bytes()])), ":1|");
+    }
+    let again = (0..100).any(|_| client.ask("SET small 1") == "+OK|");
+    assert!(again, "{}", client.ask("INFO memory"));
+    assert_eq!(client.ask("CONFIG SET maxmemory 0"), "+OK|");
+    assert_eq!(show(&client.call(&[b"SET", b"any", &value])), "+OK|");
+    assert_eq!(number(&mut client, "stats", "evicted_keys"), 0);
+}
+
+#[test]
+fn with_it_endless_writes_go_on_and_the_keys_in_use_stay() {
+    let limit = 8 << 20;
+    let server = start(limit, Eviction::None);
+    let mut client = server.connect();
+    assert_eq!(client.ask("CONFIG SET maxmemory-policy allkeys-lru"), "+OK|");
+    for i in 0..50 {
+        assert_eq!(client.ask(&format!("SET hot{i} 1")), "+OK|");
+    }
+    let (mut sent, value) = (0_u32, vec![7; 500]);
+    for _ in 0..500 {
+        let mut pipeline = Vec::new();
+        for _ in 0..100 {
+            sent += 1;
+            pipeline.extend(encode(&[b"SET", format!("key{sent}").as_bytes(), &value]));
+        }
+        client.send(&pipeline);
+        assert!((0..100).all(|_| client.reply() == b"+OK\r\n"));
+        let present = (0..50).filter(|i| client.ask(&format!("GET hot{i}")) == "$1|1|").count();
+        assert!(present >= 49, "{present}");
+    }
+    let used = counted(&mut client);
+    assert!(used <= limit, "{used} of {limit}");
+    let evicted = number(&mut client, "stats", "evicted_keys");
+    let left: usize = client.ask("DBSIZE").trim_matches([':', '|']).parse().unwrap();
+    assert!(evicted > 20_000 && left > 6_000, "{evicted} {left}");
+    // A transaction makes room for all of it before it begins.
+    assert_eq!(client.ask("MULTI"), "+OK|");
+    for i in 0..20 {
+        assert_eq!(show(&client.call(&[b"SET", format!("m{i}").as_bytes(), &value])), "+QUEUED|");
+    }
+    assert_eq!(client.ask("EXEC"), format!("*20|{}", "+OK|".repeat(20)));
+    // A limit that is lowered takes effect with the writes that come.
+    assert_eq!(client.ask("CONFIG SET maxmemory 4mb"), "+OK|");
+    let mut down = false;
+    for i in 0..2_000 {
+        assert_eq!(client.ask(&format!("SET key{i} 1")), "+OK|");
+        down |= i % 100 == 0 && counted(&mut client) <= 4 << 20;
+    }
+    assert!(down, "{}", client.ask("INFO memory"));
+}
+
+#[test]
+fn memory_says_what_holds_it() {
+    let server = start(64 << 20, Eviction::Lru);
+    let mut client = server.connect();
+    for i in 0..1_000 {
+        client.call(&[b"SET", format!("key{i}").as_bytes(), &[7; 1_000]]);
+    }
+    let usage: usize = client.ask("MEMORY USAGE key7").trim_matches([':', '|']).parse().unwrap();
+    assert!((1_000..1_300).contains(&usage), "{usage}");
+    for i in 0..500 {
+        client.ask(&format!("HSET h f{i} value{i}"));
+        client.ask(&format!("ZADD z {i} member{i}"));
+    }
+    for key in ["h", "z"] {
+        let usage: usize =
+            client.ask(&format!("MEMORY USAGE {key}")).trim_matches([':', '|']).parse().unwrap();
+        assert!((20_000..200_000).contains(&usage), "{key}: {usage}");
+    }
+    let parts = client.ask("SK.MEMORY");
+    for part in ["node_bytes", "key_bytes", "row_bytes", "buffer_bytes", "unreclaimed_bytes", "used_bytes"] {
+        assert!(parts.contains(part), "{parts}");
+    }
+    assert!(client.ask("MEMORY STATS").contains("total.allocated"));
+    assert!(client.ask("MEMORY DOCTOR").contains("There is little in memory"));
+    assert_eq!(client.ask("MEMORY PURGE"), "+OK|");
+    // Connections count, and what they hold comes back.
+    let before = number(&mut client, "memory", "mem_clients_normal");
+    let mut others: Vec<Client> = (0..50).map(|_| server.connect()).collect();
+    for other in &mut others {
+        assert_eq!(other.ask("PING"), "+PONG|");
+    }
+    assert!(number(&mut client, "memory", "mem_clients_normal") > before + 50 * 200);
+    drop(others);
+    let back = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        number(&mut client, "memory", "mem_clients_normal") <= before + 1_000
+    });
+    assert!(back);
+}
+
+/// Once, a request that was larger than the limit, or a pipeline that was, drove out every key before it was refused.
+#[test]
+fn what_is_larger_than_the_limit_drives_out_nothing_and_long_pipelines_only_what_they_replace() {
+    let server = start(16 << 20, Eviction::Lru);
+    let mut client = server.connect();
+    for i in 0..1_000_u32 {
+        assert_eq!(client.call(&[b"SET", &i.to_be_bytes(), &[7; 4_000]]), b"+OK\r\n");
+    }
+    let large = vec![7; (16 << 20) + 1];
+    assert_eq!(show(&client.call(&[b"SET", b"large", &large])), OOM);
+    assert_eq!(show(&client.call(&[b"APPEND", b"large", &large])), OOM);
+    assert_eq!(client.ask("MULTI"), "+OK|");
+    assert_eq!(show(&client.call(&[b"SET", b"large", &large])), OOM);
+    assert!(client.ask("EXEC").starts_with("-EXECABORT"));
+    drop(large);
+    assert_eq!((client.ask("DBSIZE"), number(&mut client, "stats", "evicted_keys")), (":1000|".into(), 0));
+    // 40 MB that are read a megabyte at a time.
+    let value = vec![8; 650_000];
+    let mut other = server.connect();
+    for round in 0..8_u32 {
+        let mut pipeline = Vec::new();
+        for i in 0..8_u32 {
+            pipeline.extend(encode(&[b"SET", &(10_000 + round * 8 + i).to_be_bytes(), &value]));
+        }
+        client.send(&pipeline);
+        let fine = (0..8).filter(|_| client.reply() == b"+OK\r\n").count();
+        assert_eq!(fine, 8, "{}", other.ask("INFO memory"));
+        let kept: usize = other.ask("DBSIZE").trim_matches([':', '|']).parse().unwrap();
+        assert!(kept > 10, "{kept} after {round}: {}", other.ask("INFO memory"));
+    }
+}
+
+/// Once, a copy could pass the limit by all that it copied, and what a client had queued since its MULTI was not counted.
+#[test]
+fn copies_ask_for_what_they_copy_and_queues_count() {
+    let server = start(8 << 20, Eviction::None);
+    let mut client = server.connect();
+    assert_eq!(client.call(&[b"SET", b"large", &vec![7; 3_000_000]]), b"+OK\r\n");
+    for i in 0..20_000 {
+        client.send(&encode(&[b"ZADD", b"set", b"1", format!("member{i}").as_bytes()]));
+    }
+    assert!((0..20_000).all(|_| client.reply() == b":1\r\n"));
+    assert_eq!(client.ask("COPY absent other"), ":0|");
+    let copies = (0..10).take_while(|i| client.ask(&format!("COPY large copy{i}")) == ":1|").count();
+    assert!(copies < 2, "{copies}");
+    assert_eq!(client.ask("COPY large copy"), OOM);
+    assert!(counted(&mut client) <= 8 << 20);
+    let unions =
+        (0..10).take_while(|i| client.ask(&format!("ZUNIONSTORE union{i} 1 set")) == ":20000|").count();
+    assert!(unions < 5, "{unions}");
+    assert_eq!(client.ask("ZUNIONSTORE union 1 set"), OOM);
+    assert!(counted(&mut client) <= (8 << 20) + (1 << 20), "{}", client.ask("INFO memory"));
+    assert_eq!(client.ask("CONFIG SET maxmemory 0"), "+OK|");
+    let mut other = server.connect();
+    let before = number(&mut other, "memory", "mem_clients_normal");
+    assert_eq!(client.ask("MULTI"), "+OK|");
+    for _ in 0..20 {
+        assert_eq!(show(&client.call(&[b"SET", b"any", &vec![7; 50_000]])), "+QUEUED|");
+    }
+    assert!(number(&mut other, "memory", "mem_clients_normal") > before + 1_000_000);
+    assert_eq!(client.ask("DISCARD"), "+OK|");
+}
+
+/// The numbers are what redis-server 7.0.15 says after the same requests.
+#[test]
+fn lookups_of_reads_are_hits_or_misses() {
+    let server = start(64 << 20, Eviction::None);
+    let mut client = server.connect();
+    for write in
+        ["SET s 1", "HSET h f 1", "ZADD z 1 m", "EXPIRE s 1000", "DEL absent", "INCR n", "HSET h g 2"]
+    {
+        client.ask(write);
+    }
+    let mut expected = (0, 0);
+    for (request, hits, misses) in [
+        ("PING", 0, 0),
+        ("GET s", 1, 0),
+        ("GET absent", 0, 1),
+        ("GET h", 1, 0),
+        ("MGET s absent h n", 3, 1),
+        ("EXISTS s", 1, 0),
+        ("EXISTS s absent s", 2, 1),
+        ("HGET h f", 1, 0),
+        ("HGET h absent", 1, 0),
+        ("HGETALL h", 1, 0),
+        ("HGETALL absent", 0, 1),
+        ("ZSCORE z m", 1, 0),
+        ("ZSCORE absent m", 0, 1),
+        ("ZRANGE z 0 -1", 1, 0),
+        ("ZCARD z", 1, 0),
+        ("STRLEN s", 1, 0),
+        ("TTL s", 1, 0),
+        ("TYPE absent", 0, 1),
+        ("SET s 2", 0, 0),
+        ("DEL absent", 0, 0),
+        ("INCR n", 0, 0),
+    ] {
+        client.ask(request);
+        expected = (expected.0 + hits, expected.1 + misses);
+        let seen =
+            (number(&mut client, "stats", "keyspace_hits"), number(&mut client, "stats", "keyspace_misses"));
+        assert_eq!(seen, expected, "after {request}");
+    }
+    // Within a transaction, and in a pipeline.
+    assert_eq!(client.ask("MULTI"), "+OK|");
+    assert_eq!((client.ask("GET s"), client.ask("GET absent")), ("+QUEUED|".into(), "+QUEUED|".into()));
+    client.ask("EXEC");
+    let pipeline: Vec<u8> =
+        (0..100).flat_map(|i| encode(&[b"GET", if i % 2 == 0 { b"s" } else { b"absent" }])).collect();
+    client.send(&pipeline);
+    (0..100).for_each(|_| drop(client.reply()));
+    assert_eq!(number(&mut client, "stats", "keyspace_hits"), expected.0 + 51);
+    assert_eq!(number(&mut client, "stats", "keyspace_misses"), expected.1 + 51);
+    assert_eq!(client.ask("CONFIG RESETSTAT"), "+OK|");
+    assert_eq!(number(&mut client, "stats", "keyspace_hits"), 0);
+    assert_eq!(number(&mut client, "stats", "keyspace_misses"), 0);
+}

@@ -1,0 +1,289 @@
+//! What the server tells of its work: INFO, SLOWLOG, LATENCY, metrics. What is always the same reply is in `golden/monitoring.txt`.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::common::{Client, Running, options, start_with};
+use skein_server::ServerOptions;
+use skein_store::Durability;
+
+/// All requests are slow enough to be noted.
+fn strict() -> ServerOptions {
+    ServerOptions { slowlog_slower_than: Duration::ZERO, debug_command: true, workers: 1, ..options() }
+}
+
+fn start(options: ServerOptions) -> (Running, Client) {
+    let running = start_with(options, Durability::Buffered);
+    let client = running.connect();
+    (running, client)
+}
+
+/// A number of a line of INFO that reads `name:...part=number`.
+fn part(info: &str, name: &str, part: &str) -> u64 {
+    let (_, rest) = info.split_once(&format!("|{name}:")).unwrap_or_else(|| panic!("no {name}: {info}"));
+    let line = rest.split('|').next().unwrap_or_default();
+    let value = line.split(',').find_map(|pair| pair.strip_prefix(part)?.strip_prefix('='));
+    value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {part}: {line}"))
+}
+
+#[test]
+fn commands_are_counted_whichever_way_they_run() {
+    let (_running, mut client) = start(ServerOptions { workers: 1, ..options() });
+    let requests = [
+        ("SET a 1", "+OK|"),
+        ("SET b 2", "+OK|"),
+        ("HGET a f", "-WRONGTYPE Operation against a key holding the wrong kind of value|"),
+        ("HSET a f 1", "-WRONGTYPE Operation against a key holding the wrong kind of value|"),
+        ("INCR a", ":2|"),
+        ("GET", "-ERR wrong number of arguments for 'get' command|"),
+        ("NOPE", "-ERR unknown command 'NOPE', with args beginning with: |"),
+        ("MULTI", "+OK|"),
+        ("GET a", "+QUEUED|"),
+        ("HSET a f 1", "+QUEUED|"),
+        ("EXEC", "*2|$1|2|-WRONGTYPE Operation against a key holding the wrong kind of value|"),
+        ("KEYS *", "*2|$1|a|$1|b|"),
+        ("CONFIG GET nope", "*0|"),
+        ("CONFIG NOPE", "-ERR unknown subcommand 'NOPE'. Try CONFIG HELP.|"),
+    ];
+    for (request, reply) in requests {
+        assert_eq!(client.ask(request), reply, "{request}");
+    }
+    // A pipeline of reads that are looked up together, of two commands in turn.
+    client.send(&"GET a\r\nSTRLEN a\r\n".repeat(40).into_bytes());
+    for _ in 0..40 {
+        assert_eq!((client.reply(), client.reply()), (b"$1\r\n2\r\n".to_vec(), b":1\r\n".to_vec()));
+    }
+    client.send(&"MGET a b\r\n".repeat(100).into_bytes());
+    (0..100).for_each(|_| assert_eq!(client.reply(), b"*2\r\n$1\r\n2\r\n$1\r\n2\r\n"));
+    let info = client.ask("INFO commandstats errorstats latencystats");
+    for (command, calls, rejected, failed) in [
+        ("get", 41, 1, 0),
+        ("strlen", 40, 0, 0),
+        ("mget", 100, 0, 0),
+        ("set", 2, 0, 0),
+        ("incr", 1, 0, 0),
+        ("hget", 1, 0, 1),
+        ("hset", 2, 0, 2),
+        ("multi", 1, 0, 0),
+        ("exec", 1, 0, 0),
+        ("keys", 1, 0, 0),
+        ("config|get", 1, 0, 0),
+    ] {
+        let of = |what| part(&info, &format!("cmdstat_{command}"), what);
+        assert_eq!(
+            (of("calls"), of("rejected_calls"), of("failed_calls")),
+            (calls, rejected, failed),
+            "{command}: {info}"
+        );
+        assert!(info.contains(&format!("|latency_percentiles_usec_{command}:p50=")), "{command}");
+    }
+    assert_eq!(part(&info, "cmdstat_config", "rejected_calls"), 1, "{info}");
+    assert_eq!(
+        (part(&info, "errorstat_ERR", "count"), part(&info, "errorstat_WRONGTYPE", "count")),
+        (3, 3),
+        "{info}"
+    );
+    assert!(client.ask("INFO stats").contains("|total_error_replies:6|"));
+
+    assert_eq!(client.ask("CONFIG RESETSTAT"), "+OK|");
+    let info = client.ask("INFO commandstats errorstats latencystats");
+    // The reset counts itself, as it is noted when it is done.
+    assert!(
+        !info.contains("cmdstat_get") && !info.contains("errorstat") && !info.contains("usec_get:"),
+        "{info}"
+    );
+}
+
+#[test]
+fn long_sections_are_given_where_they_are_asked_for() {
+    let (_running, mut client) = start(options());
+    client.ask("SET a 1");
+    let default = client.ask("INFO");
+    for (names, commands) in
+        [("", false), ("default", false), ("all", true), ("everything", true), ("CommandStats", true)]
+    {
+        let info = client.ask(&format!("INFO {names}"));
+        assert_eq!(info.contains("|cmdstat_set:"), commands, "{names}");
+    }
+    for name in [
+        "# Errorstats",
+        "# CPU",
+        "used_cpu_user:",
+        "instantaneous_ops_per_sec:",
+        "log_bytes_behind:",
+        "oldest_guard_ms:",
+    ] {
+        assert!(default.contains(name), "no {name}: {default}");
+    }
+}
+
+#[test]
+fn histograms_count_every_call_and_can_be_switched_off() {
+    let (_running, mut client) = start(options());
+    (0..10).for_each(|_| drop(client.ask("SET a 1")));
+    let histogram = client.ask("LATENCY HISTOGRAM set");
+    assert!(histogram.starts_with("*2|$3|set|*4|$5|calls|:10|$14|histogram_usec|*"), "{histogram}");
+    assert!(histogram.ends_with("|:10|"), "the last bucket has all: {histogram}");
+    assert_eq!(client.ask("CONFIG SET latency-tracking no"), "+OK|");
+    client.ask("SET a 1");
+    assert!(client.ask("LATENCY HISTOGRAM SET").contains("|:10|$14|"));
+    assert_eq!(part(&client.ask("INFO commandstats"), "cmdstat_set", "calls"), 11);
+    assert_eq!(client.ask("CONFIG RESETSTAT"), "+OK|");
+    assert_eq!(client.ask("LATENCY HISTOGRAM set get"), "*0|");
+    // Percentiles that are asked for.
+    client.ask("CONFIG SET latency-tracking yes");
+    client.ask("SET a 1");
+    assert_eq!(client.ask("CONFIG SET latency-tracking-info-percentiles 25"), "+OK|");
+    let info = client.ask("INFO latencystats");
+    assert!(info.contains("|latency_percentiles_usec_set:p25=") && !info.contains("p50"), "{info}");
+}
+
+/// The arguments of the newest entries, newest first, each as words.
+fn slow(client: &mut Client, count: usize) -> Vec<String> {
+    let reply = client.ask(&format!("SLOWLOG GET {count}"));
+    // *n, then of each: *6 :id :time :micros *args ($len arg)* $len address $len name
+    let mut words = reply.split('|').skip(1);
+    let mut entries = Vec::new();
+    while words.next() == Some("*6") {
+        let args =
+            words.by_ref().nth(3).and_then(|args| args.strip_prefix('*')?.parse().ok()).expect("arguments");
+        let request: Vec<&str> = (0..args).filter_map(|_| words.by_ref().nth(1)).collect();
+        entries.push(request.join(" "));
+        let address = words.by_ref().nth(1).expect("an address");
+        assert!(address.starts_with("127.0.0.1:"), "{reply}");
+        words.by_ref().nth(1).expect("a name");
+    }
+    entries
+}
+
+#[test]
+fn slow_requests_are_noted_however_they_run() {
+    let (_running, mut client) = start(strict());
+    client.send(b"SET a 1\r\nSET b 2\r\nGET a\r\nGET b\r\nMGET a b\r\nPING\r\nPING x\r\nKEYS *\r\nMULTI\r\nSTRLEN a\r\nEXEC\r\n");
+    (0..11).for_each(|_| drop(client.reply()));
+    let mut seen = slow(&mut client, 20);
+    seen.reverse();
+    // EXEC is not noted, as in Redis; what it ran is.
+    let wanted =
+        ["SET a 1", "SET b 2", "GET a", "GET b", "MGET a b", "PING", "PING x", "KEYS *", "MULTI", "STRLEN a"];
+    assert_eq!(seen, wanted);
+    // What is refused is not noted, nor what is no command.
+    assert_eq!(client.ask("SLOWLOG RESET"), "+OK|");
+    for request in ["NOPE", "GET", "CONFIG NOPE"] {
+        assert!(client.ask(request).starts_with("-ERR"));
+    }
+    assert_eq!(slow(&mut client, 20), ["SLOWLOG RESET"]);
+    client.ask("CONFIG SET slowlog-max-len 2");
+    (0..5).for_each(|_| drop(client.ask("PING")));
+    assert_eq!(client.ask("SLOWLOG LEN"), ":2|");
+    client.ask("CONFIG SET slowlog-log-slower-than -1");
+    client.ask("SLOWLOG RESET");
+    client.ask("PING");
+    assert_eq!(client.ask("SLOWLOG LEN"), ":0|");
+}
+
+#[test]
+fn secrets_reach_no_slow_log() {
+    let (_running, mut client) = start(ServerOptions { password: Some(b"hunter2".to_vec()), ..strict() });
+    for request in [
+        "AUTH hunter2",
+        "AUTH default hunter2",
+        "HELLO 2 AUTH default hunter2",
+        "CONFIG SET requirepass hunter2",
+    ] {
+        client.ask(request);
+    }
+    client.ask("MULTI");
+    client.ask("AUTH hunter2");
+    client.ask("EXEC");
+    let noted = slow(&mut client, 100);
+    assert!(noted.len() >= 4 && noted.iter().all(|request| !request.contains("hunter2")), "{noted:?}");
+    assert!(noted.contains(&"HELLO 2 AUTH (redacted) (redacted)".to_owned()), "{noted:?}");
+}
+
+#[test]
+fn events_are_what_takes_longer_than_the_threshold() {
+    let (_running, mut client) = start(ServerOptions {
+        latency_threshold: Duration::from_millis(20),
+        slowlog_slower_than: Duration::from_millis(20),
+        ..strict()
+    });
+    assert_eq!(client.ask("DEBUG SLEEP 0.05"), "+OK|");
+    let latest = client.ask("LATENCY LATEST");
+    assert!(latest.contains("*4|$7|command|:"), "{latest}");
+    let history = client.ask("LATENCY HISTORY command");
+    let worst: u64 = history
+        .rsplit(':')
+        .next()
+        .and_then(|last| last.trim_end_matches('|').parse().ok())
+        .expect("a number");
+    assert!(worst >= 50, "{history}");
+    assert!(client.ask("LATENCY DOCTOR").contains("command: in 1 of the last 1 seconds"));
+    assert_eq!(slow(&mut client, 10).last().map(String::as_str), Some("DEBUG SLEEP 0.05"));
+    assert_ne!(client.ask("LATENCY RESET"), ":0|");
+    assert_eq!(client.ask("LATENCY HISTORY command"), "*0|");
+}
+
+/// What a page of the metrics' address is.
+fn page(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut text = String::new();
+    // A refused request may be cut off.
+    let _ = stream.read_to_string(&mut text);
+    text
+}
+
+#[test]
+fn prometheus_gets_all_numbers() {
+    let metrics = Some(([127, 0, 0, 1], 0).into());
+    let (running, mut client) = start(ServerOptions { metrics, ..options() });
+    client.ask("SET a 1");
+    client.ask("HGET a f");
+    client.ask("NOPE");
+    let address = running.server.as_ref().and_then(skein_server::Server::metrics_addr).expect("an address");
+    let text = page(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text;"), "{head}");
+    for line in [
+        "skein_clients 1",
+        "skein_requests_total 3.0",
+        "skein_keys 1.0",
+        "skein_commands_failed_total{command=\"hget\"} 1.0",
+        "skein_errors_total{code=\"ERR\"} 1.0",
+        "skein_errors_total{code=\"WRONGTYPE\"} 1.0",
+        "skein_command_duration_seconds_count{command=\"set\"} 1",
+        "skein_command_duration_seconds_bucket{le=\"+Inf\",command=\"set\"} 1",
+        "skein_log_behind_bytes ",
+        "skein_writes_stopped 0.0",
+        "# EOF",
+    ] {
+        assert!(body.lines().any(|found| found.starts_with(line)), "no {line}: {body}");
+    }
+    // Every metric is described, and each value is a number.
+    for line in body.lines().filter(|line| !line.starts_with('#')) {
+        let (_, value) = line.rsplit_once(' ').expect("a value");
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+    for (request, status) in [
+        ("GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 404"),
+        ("GET /metrics?x=y HTTP/1.0\r\n\r\n", "HTTP/1.1 200"),
+        ("POST /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 405"),
+        ("\r\n\r\n", "HTTP/1.1 405"),
+        ("PING\r\n", ""),
+    ] {
+        let answer = page(address, request);
+        assert!(answer.starts_with(status), "{request:?}: {answer}");
+    }
+    assert!(page(address, &"x".repeat(100_000)).is_empty(), "a head without an end");
+    assert!(page(address, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"), "and it goes on");
+}
+
+#[test]
+fn a_server_that_is_told_never_notes_no_request() {
+    let (_running, mut client) = start(ServerOptions { slowlog_slower_than: Duration::MAX, ..options() });
+    let told = "*2|$23|slowlog-log-slower-than|$2|-1|";
+    assert_eq!(client.ask("CONFIG GET slowlog-log-slower-than"), told);
+}

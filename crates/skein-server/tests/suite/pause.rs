@@ -1,0 +1,145 @@
+//! CLIENT PAUSE: what it holds back waits, in its order, and is answered when the pause is over.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use crate::common::{Client, encode, start, start_with};
+use skein_server::ServerOptions;
+use skein_store::Durability;
+
+/// Whether nothing has come for this client, some time after what it has sent was read.
+fn waits(client: &mut Client) -> bool {
+    client.stream.set_read_timeout(Some(Duration::from_millis(30))).expect("a timeout");
+    let nothing = client.stream.peek(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+    client.stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+    nothing
+}
+
+fn send(client: &mut Client, request: &str) {
+    let words: Vec<&[u8]> = request.split(' ').map(str::as_bytes).collect();
+    client.send(&encode(&words));
+}
+
+#[test]
+fn a_pause_of_writes_holds_writes_back_and_nothing_else() {
+    let server = start();
+    let (mut admin, mut reader) = (server.connect(), server.connect());
+    assert_eq!(admin.ask("SET k old"), "+OK|");
+    assert_eq!(admin.ask("CLIENT PAUSE 3600000 WRITE"), "+OK|");
+    // Of each kind of write: one that is batched, one that runs by itself, one that runs alone, and what is in a transaction.
+    let mut writers: Vec<Client> = Vec::new();
+    for request in ["GET k|SET k new", "DEL none", "MSETNX a 1 b 2", "FLUSHALL", "GET k|INCR n|GET n"] {
+        let mut client = server.connect();
+        for request in request.split('|') {
+            send(&mut client, request);
+        }
+        writers.push(client);
+    }
+    let mut exec = server.connect();
+    assert_eq!((exec.ask("MULTI"), exec.ask("GET k")), ("+OK|".to_owned(), "+QUEUED|".to_owned()));
+    assert_eq!(exec.ask("EXEC"), "*1|$3|old|", "it only reads");
+    assert_eq!(crate::common::show(&writers[0].reply()), "$3|old|");
+    assert_eq!(crate::common::show(&writers[4].reply()), "$3|old|");
+    assert!(writers.iter_mut().all(waits));
+    for request in ["GET k", "MGET k", "SK.FIRST", "STRLEN k"] {
+        assert!(reader.ask(request).contains(if request == "STRLEN k" { ":3" } else { "old" }), "{request}");
+    }
+    assert_eq!(admin.ask("CLIENT UNPAUSE"), "+OK|");
+    let replies: Vec<String> =
+        writers.iter_mut().map(|client| crate::common::show(&client.reply())).collect();
+    assert_eq!(replies, ["+OK|", ":0|", ":1|", "+OK|", ":1|"]);
+    assert_eq!(
+        crate::common::show(&writers[4].reply()).matches('|').count(),
+        2,
+        "what follows is answered, too"
+    );
+}
+
+#[test]
+fn a_pause_of_all_ends_by_itself_or_when_it_is_told_to() {
+    let server = start();
+    let (mut admin, mut client) = (server.connect(), server.connect());
+    for round in 0..2 {
+        assert_eq!(admin.ask("CLIENT PAUSE 3600000"), "+OK|");
+        for request in ["SET k v", "GET k", "PING"] {
+            send(&mut client, request);
+        }
+        assert!(waits(&mut client), "round {round}");
+        assert_eq!(admin.ask("CLIENT UNPAUSE"), "+OK|", "it is never held back");
+        let replies = [client.reply(), client.reply(), client.reply()];
+        assert_eq!(replies, [&b"+OK\r\n"[..], b"$1\r\nv\r\n", b"+PONG\r\n"]);
+    }
+    for request in ["CLIENT PAUSE 1", "CLIENT PAUSE 20", "CLIENT PAUSE 20 WRITE"] {
+        assert_eq!(admin.ask(request), "+OK|");
+        assert_eq!((admin.ask("INCR n").len(), client.ask("PING")), (3, "+PONG|".to_owned()));
+    }
+}
+
+/// Incident: with a password, who wanted to end a pause waited for the end of the pause to log in. Consequence: a pause of hours
+/// could be ended by nobody but who was connected. Fix: logging in is not held back.
+#[test]
+fn a_pause_can_be_ended_by_who_logs_in_first() {
+    let password = Some(b"secret".to_vec());
+    let server = start_with(ServerOptions { password, ..crate::common::options() }, Durability::None);
+    let mut admin = server.connect();
+    assert_eq!(admin.ask("AUTH secret"), "+OK|");
+    assert_eq!(admin.ask("CLIENT PAUSE 3600000"), "+OK|");
+    let mut other = server.connect();
+    assert!(other.ask("CLIENT UNPAUSE").starts_with("-NOAUTH"));
+    assert_eq!(
+        (other.ask("AUTH secret"), other.ask("CLIENT UNPAUSE")),
+        ("+OK|".to_owned(), "+OK|".to_owned())
+    );
+    assert_eq!(admin.ask("PING"), "+PONG|");
+}
+
+/// What a client sends behind its own pause waits, in one piece with it, too.
+#[test]
+fn a_pipeline_behind_a_pause_keeps_its_order() {
+    let server = start();
+    let mut client = server.connect();
+    for request in
+        ["SET k 1", "CLIENT PAUSE 20 WRITE", "GET k", "SET k 2", "GET k", "CLIENT PAUSE 20", "GET k", "PING"]
+    {
+        send(&mut client, request);
+    }
+    let replies: Vec<String> = (0..8).map(|_| crate::common::show(&client.reply())).collect();
+    assert_eq!(replies, ["+OK|", "+OK|", "$1|1|", "+OK|", "$1|2|", "+OK|", "$1|2|", "+PONG|"]);
+}
+
+/// Whoever has paused the writes sees none any more, whichever worker runs them.
+#[test]
+fn no_write_comes_after_the_answer() {
+    let server = start_with(ServerOptions { workers: 3, ..crate::common::options() }, Durability::None);
+    let mut admin = server.connect();
+    let mut writers: Vec<Client> = (0..6).map(|_| server.connect()).collect();
+    for round in 1..=10 {
+        for client in &mut writers {
+            client.send(&encode(&[b"INCR", b"n"]).repeat(200));
+        }
+        assert_eq!(admin.ask("CLIENT PAUSE 3600000 WRITE"), "+OK|");
+        let seen = admin.ask("GET n");
+        for _ in 0..20 {
+            assert_eq!(admin.ask("GET n"), seen, "round {round}");
+        }
+        assert_eq!(admin.ask("CLIENT UNPAUSE"), "+OK|");
+        for client in &mut writers {
+            for _ in 0..200 {
+                assert_eq!(client.reply()[0], b':');
+            }
+        }
+        assert!(admin.ask("GET n").ends_with(&format!("|{}|", 1200 * round)));
+    }
+}
+
+#[test]
+fn a_stop_ends_a_pause() {
+    let server = start();
+    let mut client = server.connect();
+    assert_eq!(client.ask("CLIENT PAUSE 3600000"), "+OK|");
+    send(&mut client, "SET k v");
+    assert!(waits(&mut client));
+    let report = server.stop();
+    assert_eq!(report.cut_short, 0, "{report:?}");
+    assert_eq!(crate::common::show(&client.reply()), "+OK|");
+}

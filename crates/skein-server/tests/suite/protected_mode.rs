@@ -1,0 +1,72 @@
+//! A server that others can reach, whose default user has lost its password: it is open to clients of its own machine alone.
+
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+
+use crate::common::{Client, Running, options, start_with};
+use skein_server::ServerOptions;
+use skein_store::Durability;
+
+const DENIED: &str = "-DENIED the default user has no password, so clients of this machine alone are let in; set one from there, by CONFIG SET requirepass|";
+const NO_AUTH: &str = "-NOAUTH Authentication required.|";
+
+fn start() -> Running {
+    let listen = ([0, 0, 0, 0], 0).into();
+    start_with(ServerOptions { listen, password: Some(b"pw".to_vec()), ..options() }, Durability::Buffered)
+}
+
+/// The address by which others would reach this machine, if it has one; nothing is sent to find it.
+fn outside() -> Option<std::net::IpAddr> {
+    let socket = UdpSocket::bind(("0.0.0.0", 0)).ok()?;
+    socket.connect(("198.51.100.1", 9)).ok()?;
+    socket.local_addr().ok().map(|address| address.ip()).filter(|ip| !ip.is_loopback())
+}
+
+fn connect(ip: std::net::IpAddr, server: &Running) -> Client {
+    let address = SocketAddr::new(ip, server.address.port());
+    Client::new(TcpStream::connect(address).expect("a connection"))
+}
+
+/// It let in whoever came, as soon as the password was taken away.
+#[test]
+fn without_a_password_others_are_turned_away() {
+    let server = start();
+    let here = std::net::IpAddr::from([127, 0, 0, 1]);
+    let mut admin = connect(here, &server);
+    assert_eq!(admin.ask("PING"), NO_AUTH);
+    assert_eq!(admin.ask("AUTH pw"), "+OK|");
+    let Some(outside) = outside() else {
+        eprintln!("this machine has no address that others reach: only clients of its own are tried");
+        assert_eq!(admin.ask("ACL SETUSER default nopass"), "+OK|");
+        assert_eq!(connect(here, &server).ask("PING"), "+PONG|");
+        return;
+    };
+    for opens in ["CONFIG SET requirepass ", "ACL SETUSER default nopass"] {
+        // Who has come with the password stays; who has come without it gets no further.
+        let (mut known, mut stranger) = (connect(outside, &server), connect(outside, &server));
+        assert_eq!((known.ask("AUTH pw"), stranger.ask("PING")), ("+OK|".to_owned(), NO_AUTH.to_owned()));
+        assert_eq!(admin.ask(opens), "+OK|", "{opens}");
+        assert_eq!((known.ask("PING"), stranger.ask("PING")), ("+PONG|".to_owned(), NO_AUTH.to_owned()));
+        for words in ["AUTH pw", "AUTH x", "AUTH default x", "HELLO 3 AUTH default x"] {
+            let refused = stranger.ask(words);
+            assert!(
+                refused.starts_with("-WRONGPASS") || refused.starts_with("-ERR AUTH"),
+                "{words}: {refused}"
+            );
+        }
+        assert_eq!(
+            (stranger.ask("RESET"), stranger.ask("GET k")),
+            ("+RESET|".to_owned(), NO_AUTH.to_owned())
+        );
+        let mut late = connect(outside, &server);
+        assert_eq!(crate::common::show(&late.reply()), DENIED);
+        assert_eq!(late.try_reply(), None);
+        assert_eq!(connect(here, &server).ask("PING"), "+PONG|");
+        // A user with a name, and a password of its own, gets in no more than the others: there is no connection.
+        assert_eq!(admin.ask("CONFIG SET requirepass pw"), "+OK|");
+        let mut again = connect(outside, &server);
+        assert_eq!((again.ask("PING"), again.ask("AUTH pw")), (NO_AUTH.to_owned(), "+OK|".to_owned()));
+        assert_eq!(again.ask("PING"), "+PONG|");
+    }
+    assert!(admin.ask("INFO stats").contains("|rejected_connections:2|"));
+    server.stop();
+}

@@ -1,0 +1,54 @@
+//! CONFIG REWRITE with a file of ours.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::common::{options, start_with};
+use skein_server::{OptionValue, OptionsFile, ServerOptions};
+use skein_store::Durability;
+
+/// How long to wait for what is expected.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A file on a slow disk: says what it is to write, and waits until it may go on.
+#[derive(Debug)]
+struct SlowFile {
+    begun: Sender<Vec<(&'static str, OptionValue)>>,
+    go_on: Mutex<Receiver<()>>,
+}
+
+impl OptionsFile for SlowFile {
+    fn rewrite(&self, options: &[(&'static str, OptionValue)]) -> Result<(), String> {
+        self.begun.send(options.to_vec()).expect("the test hears");
+        let go_on = self.go_on.lock().expect("nobody panicked").recv_timeout(PATIENCE);
+        go_on.map_err(|_| "CONFIG SET waited for the file".to_owned())
+    }
+}
+
+/// Incident: CONFIG REWRITE held what CONFIG SET needs while it waited for the disk. Consequence: a worker, and all its clients,
+/// stood still behind a slow disk. Fix: the values are copied first.
+#[test]
+fn nobody_who_sets_waits_for_the_file() {
+    let (begun, begins) = channel();
+    let (go_on, goes_on) = channel();
+    let file = SlowFile { begun, go_on: Mutex::new(goes_on) };
+    let options_file: Option<Arc<dyn OptionsFile>> = Some(Arc::new(file));
+    let running = start_with(ServerOptions { workers: 2, options_file, ..options() }, Durability::Buffered);
+    let (mut one, mut other) = (running.connect(), running.connect());
+    // Both are placed, each at a worker of its own.
+    assert_eq!(one.ask("PING"), "+PONG|");
+    assert_eq!(other.ask("PING"), "+PONG|");
+    assert_eq!(one.ask("CONFIG SET maxclients 60"), "+OK|");
+    one.send(b"CONFIG REWRITE\r\n");
+    let written = begins.recv_timeout(PATIENCE).expect("it is written");
+    assert_eq!(written, [("max-clients", OptionValue::Number(60))]);
+    assert_eq!(other.ask("CONFIG SET maxclients 70"), "+OK|");
+    go_on.send(()).expect("it waits");
+    assert_eq!(one.reply(), b"+OK\r\n");
+    one.send(b"CONFIG REWRITE\r\n");
+    let written = begins.recv_timeout(PATIENCE).expect("it is written");
+    assert_eq!(written, [("max-clients", OptionValue::Number(70))]);
+    go_on.send(()).expect("it waits");
+    assert_eq!(one.reply(), b"+OK\r\n");
+}

@@ -1,0 +1,192 @@
+//! Ranges of one moment: `SNAPSHOT` with `SK.RANGE` and `SK.PREFIX`, over the index that has snapshots, and over those that have not.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::common::{Client, Running, encode, options, show, start_on, wait_for};
+use skein_server::ServerOptions;
+use skein_store::{IndexKind, Limits, StoreOptions};
+
+fn start_over(index: IndexKind, options: ServerOptions, snapshots: usize) -> Running {
+    let limits = Limits { snapshots, ..Limits::default() };
+    start_on(options, StoreOptions { index, limits, logs: 2, ..StoreOptions::default() })
+}
+
+fn start(options: ServerOptions) -> Running {
+    start_over(IndexKind::SkipList, options, 2)
+}
+
+/// Keys whose ranges take many slices.
+fn fill(server: &Running, keys: std::ops::Range<u32>, value: &[u8]) {
+    let mut session = server.memory().session();
+    for key in keys {
+        let key = format!("{key:06}");
+        session
+            .write(|writer| writer.put(key.as_bytes(), value))
+            .expect("the store is open")
+            .0
+            .expect("it fits");
+    }
+}
+
+#[test]
+fn it_goes_with_all_other_options_and_once() {
+    let server = start(options());
+    let mut client = server.connect();
+    for (request, reply) in [
+        ("MSET a 1 b 2 c 3", "+OK|"),
+        ("HSET h x 7 y 8", ":2|"),
+        ("SK.RANGE - + SNAPSHOT LIMIT 1", "*2|$1|a|$1|1|"),
+        ("SK.RANGE (a + NOVALUES snapshot REV", "*3|$1|h|$1|c|$1|b|"),
+        ("SK.PREFIX h SNAPSHOT COLUMNS 2 y nope", "*2|$1|h|*2|$1|8|$-1|"),
+        ("SK.PREFIX h COLUMNS 1 SNAPSHOT", "*2|$1|h|*1|$-1|"),
+        ("SK.RANGE + - SNAPSHOT", "*0|"),
+        ("SK.RANGE - + LIMIT 0 SNAPSHOT", "*0|"),
+        ("SK.RANGE - + SNAPSHOT SNAPSHOT", "-ERR syntax error|"),
+        ("SK.RANGE - + SNAPSHOTS", "-ERR syntax error|"),
+        ("SK.COUNT - + SNAPSHOT", "-ERR wrong number of arguments for 'sk.count' command|"),
+    ] {
+        assert_eq!(client.ask(request), reply, "{request}");
+    }
+    assert_eq!(server.memory().stats().snapshots, 0);
+}
+
+#[test]
+fn other_indexes_say_which_one_can() {
+    for index in IndexKind::ALL.into_iter().filter(|kind| !kind.has_snapshots()) {
+        let server = start_over(index, options(), 2);
+        let mut client = server.connect();
+        client.ask("SET a 1");
+        for request in ["SK.RANGE - + SNAPSHOT", "SK.RANGE + - SNAPSHOT", "SK.PREFIX a LIMIT 1 SNAPSHOT"] {
+            let refusal = format!(
+                "-ERR the index {index} has no snapshots; open the store with one that has (--index skip-list), which takes the \
+                 same data folder|"
+            );
+            assert_eq!(client.ask(request), refusal);
+        }
+        assert_eq!(client.ask("SK.RANGE - +"), "*2|$1|a|$1|1|");
+        let info = client.ask("INFO memory");
+        assert!(info.contains("|snapshots:0|oldest_snapshot_ms:0|"), "{info}");
+    }
+}
+
+/// Tells a writer to stop when it goes, after a failed assertion too.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A range of thousands of keys is written in slices, with other clients served between them: all of it is of one moment.
+#[test]
+fn a_range_is_of_one_moment_while_others_write() {
+    const KEYS: u32 = 6000;
+    const BATCHED: [&str; 5] = ["000000", "001500", "003000", "004500", "005999"];
+    let server = start(options());
+    fill(&server, 0..KEYS, b"v");
+    let mset = |client: &mut Client, round: u64| {
+        let words: Vec<String> = BATCHED.iter().map(|key| format!("{key} {round}")).collect();
+        assert_eq!(client.ask(&format!("MSET {}", words.join(" "))), "+OK|");
+    };
+    let mut client = server.connect();
+    mset(&mut client, 0);
+    // What the keys of the batch hold in the reply to a range.
+    let mut held = |request: &str| -> BTreeSet<String> {
+        let reply = client.ask(request);
+        let parts: Vec<&str> = reply.split('|').collect();
+        assert_eq!(parts[0], format!("*{}", KEYS * 2), "{request}");
+        let entries = parts[1..].chunks_exact(4);
+        entries.filter(|entry| BATCHED.contains(&entry[1])).map(|entry| entry[3].to_owned()).collect()
+    };
+    let stop = AtomicBool::new(false);
+    let mut torn = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = server.connect();
+            for round in 1.. {
+                mset(&mut client, round);
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        // So much that what is kept takes slices to be let go.
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                fill(&server, 1501..3000, b"v");
+            }
+        });
+        let stops = Stops(&stop);
+        let seen: Vec<_> = (0..60)
+            .flat_map(|_| ["SK.RANGE - + SNAPSHOT", "SK.RANGE - + REV SNAPSHOT", "SK.RANGE - +"])
+            .map(|request| (request, held(request)))
+            .collect();
+        drop(stops);
+        for (request, held) in seen {
+            if request.ends_with("SNAPSHOT") {
+                assert_eq!(held.len(), 1, "{request}: {held:?}");
+            } else {
+                torn += usize::from(held.len() > 1);
+            }
+        }
+    });
+    assert!(torn > 0, "plain ranges were as good: nobody wrote meanwhile");
+    assert_eq!(server.memory().stats().snapshots, 0);
+}
+
+#[test]
+fn too_many_are_refused_and_info_tells_of_those_there_are() {
+    let server = start(options());
+    let mut client = server.connect();
+    client.ask("SET a 1");
+    let live = [server.memory().snapshot().unwrap(), server.memory().snapshot().unwrap()];
+    std::thread::sleep(Duration::from_millis(2));
+    client.ask("SET a 2");
+    assert_eq!(
+        client.ask("SK.RANGE - + SNAPSHOT"),
+        "-ERR 2 snapshots are live, which is the limit of 2; drop one, or raise the limit (--max-snapshots, at most 255)|"
+    );
+    assert_eq!(client.ask("SAVE"), "+OK|", "checkpoints have a snapshot of their own");
+    let info = client.ask("INFO");
+    let told = |name: &str| info.split('|').find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok());
+    assert_eq!(told("snapshots:"), Some(2), "{info}");
+    assert!(told("oldest_snapshot_ms:").is_some_and(|age| age >= 2), "{info}");
+    drop(live);
+    assert_eq!(client.ask("SK.RANGE - + SNAPSHOT"), "*2|$1|a|$1|2|");
+    assert!(client.ask("INFO memory").contains("|snapshots:0|oldest_snapshot_ms:0|"));
+}
+
+/// However a range ends, its snapshot ends with it.
+#[test]
+fn a_snapshot_goes_with_its_range() {
+    let server = start(ServerOptions { reply_bytes_max: 1 << 20, ..options() });
+    fill(&server, 0..20_000, &[b'v'; 100]);
+    // By an error in the middle of it.
+    let mut client = server.connect();
+    let refused = client.ask("SK.RANGE - + SNAPSHOT");
+    assert!(refused.contains("longer than the limit of 1048576 bytes"), "{refused}");
+    assert_eq!(server.memory().stats().snapshots, 0);
+    // By its last key, long before the client has taken the reply.
+    client.send(&encode(&[b"SK.RANGE", b"-", b"+", b"NOVALUES", b"SNAPSHOT"]));
+    wait_for(|| server.memory().stats().snapshots == 0);
+    assert!(show(&client.reply()).starts_with("*20000|"));
+    // By a client that goes.
+    for _ in 0..20 {
+        let mut client = server.connect();
+        client.send(&encode(&[b"SK.RANGE", b"-", b"+", b"NOVALUES", b"SNAPSHOT"]));
+    }
+    wait_for(|| server.memory().stats().snapshots == 0);
+    // By a stop that does not wait for it.
+    let server = start(ServerOptions { stop_timeout: Duration::ZERO, ..options() });
+    fill(&server, 0..20_000, &[b'v'; 100]);
+    let mut clients: Vec<_> = (0..2).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        client.send(&encode(&[b"SK.RANGE", b"-", b"+", b"SNAPSHOT"]));
+    }
+    let store = server.memory().clone();
+    server.stop();
+    assert_eq!(store.stats().snapshots, 0);
+}

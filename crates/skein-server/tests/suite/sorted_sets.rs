@@ -1,0 +1,169 @@
+//! Sorted sets where Redis's replies are no measure: great ones, chance, several clients, the disk engine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::common::{Client, options, start, start_on_disk};
+use skein_disk::{DiskOptions, Values};
+
+/// The lines of a reply, without their heads; enough for arrays of words.
+fn words(reply: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(reply);
+    let lines = text.split("\r\n").filter(|line| !line.starts_with(['*', '$']) && !line.is_empty());
+    lines.map(str::to_owned).collect()
+}
+
+fn member(number: usize) -> String {
+    format!("m{number:05}")
+}
+
+fn fill(client: &mut Client, members: usize) {
+    for first in (0..members).step_by(100) {
+        let pairs: Vec<String> = (first..(first + 100).min(members))
+            .map(|number| format!("{} {}", number * 7919 % 1009, member(number)))
+            .collect();
+        client.ask(&format!("ZADD z {}", pairs.join(" ")));
+    }
+}
+
+/// All that ZSCAN gives, with what is done between two of its calls.
+fn scan(client: &mut Client, options: &str, mut between: impl FnMut(&mut Client)) -> Vec<String> {
+    let (mut cursor, mut found) = ("0".to_owned(), Vec::new());
+    loop {
+        let request = format!("ZSCAN z {cursor} {options}");
+        let request: Vec<&[u8]> = request.split_whitespace().map(str::as_bytes).collect();
+        let page = words(&client.call(&request));
+        cursor.clone_from(&page[0]);
+        found.extend(page[1..].chunks(2).map(|pair| pair[0].clone()));
+        if cursor == "0" {
+            return found;
+        }
+        between(client);
+    }
+}
+
+#[test]
+fn a_scan_of_a_great_set_gives_each_member_once_though_scores_change() {
+    let server = start();
+    let mut client = server.connect();
+    fill(&mut client, 1000);
+    let expected: Vec<String> = (0..1000).map(member).collect();
+    let mut step = 0;
+    let found = scan(&mut client, "COUNT 70", |client| {
+        for number in 0..1000 {
+            client.ask(&format!("ZADD z {} {}", (number * 31 + step) % 777, member(number)));
+        }
+        step += 1;
+    });
+    assert_eq!(found, expected);
+    let even = scan(&mut client, "MATCH m*[02468] COUNT 100", |_| {});
+    assert_eq!(even, expected.iter().step_by(2).cloned().collect::<Vec<_>>());
+    let unknown = client.ask("ZSCAN z 7");
+    assert!(unknown.starts_with("-ERR unknown cursor 7: "), "{unknown}");
+}
+
+#[test]
+fn any_member_can_be_drawn_and_none_twice_unless_asked() {
+    let server = start();
+    let mut client = server.connect();
+    fill(&mut client, 30);
+    let mut seen = BTreeSet::new();
+    for _ in 0..300 {
+        let drawn = words(&client.call(&[b"ZRANDMEMBER", b"z", b"7"]));
+        assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 7, "{drawn:?}");
+        seen.extend(drawn);
+    }
+    assert_eq!(seen.len(), 30);
+    let drawn = words(&client.call(&[b"ZRANDMEMBER", b"z", b"-1000", b"WITHSCORES"]));
+    assert_eq!(drawn.len(), 2000);
+    for pair in drawn.chunks(2) {
+        let number: usize = pair[0][1..].parse().expect("a number");
+        assert_eq!(pair[1], (number * 7919 % 1009).to_string());
+    }
+    let refused = client.ask("ZRANDMEMBER z -9223372036854775807");
+    assert!(refused.starts_with("-ERR the reply would be longer than the limit of "), "{refused}");
+}
+
+#[test]
+fn a_member_that_is_too_long_is_refused_and_the_set_is_not_made() {
+    let server = start();
+    let mut client = server.connect();
+    let long = vec![b'x'; 65_528];
+    let refused = crate::common::show(&client.call(&[b"ZADD", b"z", b"1", b"a", b"2", &long]));
+    assert_eq!(
+        refused,
+        "-ERR member of 65528 bytes is longer than the limit of 65527 bytes; shorten it or hash its tail|"
+    );
+    assert_eq!(client.ask("EXISTS z"), ":0|");
+    assert_eq!(crate::common::show(&client.call(&[b"ZADD", b"z", b"1", &long[1..]])), ":1|");
+    assert_eq!(crate::common::show(&client.call(&[b"ZSCORE", b"z", &long])), "$-1|");
+}
+
+#[test]
+fn sk_commands_show_members_and_scores() {
+    let server = start();
+    let mut client = server.connect();
+    client.ask("ZADD z 1 a 2.5 b");
+    assert_eq!(client.ask("SK.RANGE - +"), "*2|$1|z|*4|$1|a|$1|1|$1|b|$3|2.5|");
+    client.ask("HELLO 3");
+    assert_eq!(client.ask("SK.NEXT a"), "*2|$1|z|%2|$1|a|,1|$1|b|,2.5|");
+}
+
+#[test]
+fn clients_on_many_workers_see_each_command_whole() {
+    let server = start();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (server, stop) = (&server, &stop);
+            scope.spawn(move || {
+                let mut client = server.connect();
+                for step in writer.. {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    // The scores of a and b always sum up to 100, and c goes with them.
+                    let a = step * 37 % 100;
+                    client.ask(&format!("ZADD z {a} a {} b {a} c", 100 - a));
+                    if step % 16 == 3 {
+                        client.ask("RENAME z y");
+                        client.ask("RENAME y z");
+                    }
+                    if step % 16 == 5 {
+                        client.ask("DEL z");
+                    }
+                }
+            });
+        }
+        let mut client = server.connect();
+        let mut seen = 0;
+        for _ in 0..20_000 {
+            let found = words(&client.call(&[b"ZRANGE", b"z", b"0", b"-1", b"WITHSCORES"]));
+            let found: BTreeMap<&str, i64> =
+                found.chunks(2).map(|pair| (&pair[0][..], pair[1].parse().expect("a score"))).collect();
+            if !found.is_empty() {
+                assert!(
+                    found.len() == 3 && found["a"] + found["b"] == 100 && found["a"] == found["c"],
+                    "{found:?}"
+                );
+                seen += 1;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(seen > 1_000, "{seen}");
+    });
+}
+
+#[test]
+fn the_disk_engine_says_that_it_has_none() {
+    let server = start_on_disk(options(), DiskOptions { values: Values::Rows, ..DiskOptions::default() });
+    let mut client = server.connect();
+    for request in ["ZADD z 1 a", "ZINCRBY z 1 a", "ZPOPMIN z", "ZMPOP 1 z MIN", "ZREM z a"] {
+        let refused = client.ask(request);
+        assert!(refused.starts_with("-ERR the disk engine has no sorted sets yet; serve with "), "{refused}");
+    }
+    assert_eq!(client.ask("ZSCORE z a"), "$-1|");
+    assert_eq!(client.ask("ZRANGE z 0 -1"), "*0|");
+    client.ask("SET s 1");
+    assert!(client.ask("ZCARD s").starts_with("-WRONGTYPE "));
+}

@@ -1,0 +1,426 @@
+//! A server that speaks TLS: what passes, who gets in with which certificate, and which files are refused.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::common::{Running, encode, options, reply_len, start_with};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use skein_server::{ServerOptions, Tls, TlsClients};
+use skein_store::Durability;
+
+/// Whoever signs certificates.
+struct Authority {
+    cert: Certificate,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// A certificate and its key.
+struct Shown {
+    cert: Certificate,
+    key: KeyPair,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).expect("no names");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        Self { cert: params.self_signed(&key).expect("a certificate"), issuer: Issuer::new(params, key) }
+    }
+
+    fn sign(&self, years: (i32, i32)) -> Shown {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+        params.not_before = date_time_ymd(years.0, 1, 1);
+        params.not_after = date_time_ymd(years.1, 1, 1);
+        let key = KeyPair::generate().expect("a key");
+        Shown { cert: params.signed_by(&key, &self.issuer).expect("a certificate"), key }
+    }
+
+    fn good(&self) -> Shown {
+        self.sign((2000, 4000))
+    }
+}
+
+/// The files of a server whose certificate, and those of its clients, `authority` has signed.
+fn files(folder: &Path, authority: &Authority, clients: TlsClients) -> Tls {
+    let write = |name: &str, text: &str| -> PathBuf {
+        let path = folder.join(name);
+        fs::write(&path, text).expect("a file");
+        path
+    };
+    let shown = authority.good();
+    Tls {
+        listen: ([127, 0, 0, 1], 0).into(),
+        cert: write("cert.pem", &shown.cert.pem()),
+        key: write("key.pem", &shown.key.serialize_pem()),
+        ca: Some(write("ca.pem", &authority.cert.pem())),
+        clients,
+    }
+}
+
+fn start(authority: &Authority, clients: TlsClients) -> Running {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tls = Some(files(folder.path(), authority, clients));
+    start_with(ServerOptions { tls, ..options() }, Durability::Buffered)
+}
+
+fn port(server: &Running) -> TcpStream {
+    let address = server.server.as_ref().and_then(skein_server::Server::tls_addr).expect("it speaks TLS");
+    let stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    stream
+}
+
+/// A client that speaks TLS.
+struct Client {
+    stream: StreamOwned<ClientConnection, TcpStream>,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    /// A client that believes `authority`, and shows a certificate if it has one.
+    fn new(server: &Running, authority: &Authority, shown: Option<&Shown>) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.cert.der().clone()).expect("a root");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.expect("versions").with_root_certificates(roots);
+        let config = match shown {
+            None => config.with_no_client_auth(),
+            Some(shown) => {
+                let key = PrivateKeyDer::try_from(shown.key.serialize_der()).expect("a key");
+                config.with_client_auth_cert(vec![shown.cert.der().clone()], key).expect("a certificate")
+            }
+        };
+        let name = ServerName::try_from("localhost").expect("a name");
+        let session = ClientConnection::new(Arc::new(config), name).expect("a session");
+        Self { stream: StreamOwned::new(session, port(server)), buffer: Vec::new() }
+    }
+
+    fn try_reply(&mut self) -> std::io::Result<Vec<u8>> {
+        let mut piece = vec![0; 64 << 10];
+        loop {
+            if let Some(len) = (!self.buffer.is_empty()).then(|| reply_len(&self.buffer)).flatten() {
+                return Ok(self.buffer.drain(..len).collect());
+            }
+            match self.stream.read(&mut piece)? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                count => self.buffer.extend_from_slice(&piece[..count]),
+            }
+        }
+    }
+
+    fn try_ask(&mut self, words: &str) -> std::io::Result<String> {
+        let args: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+        self.stream.write_all(&encode(&args))?;
+        self.try_reply().map(|reply| crate::common::show(&reply))
+    }
+
+    fn ask(&mut self, words: &str) -> String {
+        self.try_ask(words).expect("a reply")
+    }
+}
+
+#[test]
+fn it_serves_what_the_port_serves() {
+    let authority = Authority::new();
+    let server = start(&authority, TlsClients::No);
+    let mut client = Client::new(&server, &authority, None);
+    assert_eq!(client.ask("SET k v"), "+OK|");
+    assert_eq!(server.connect().ask("GET k"), "$1|v|");
+    let port = client.stream.sock.peer_addr().expect("an address").port();
+    assert!(client.ask("CLIENT INFO").contains(&format!("laddr=127.0.0.1:{port} ")));
+    assert_eq!(
+        client.ask("CONFIG GET tls-port"),
+        format!("*2|$8|tls-port|${}|{port}|", port.to_string().len())
+    );
+    assert_eq!(client.ask("CONFIG GET tls-auth-clients"), "*2|$16|tls-auth-clients|$2|no|");
+    // Its farewell comes, after the reply.
+    assert_eq!(client.ask("QUIT"), "+OK|");
+    assert_eq!(client.stream.read(&mut [0; 8]).expect("a proper end, not a cut one"), 0);
+    server.stop();
+}
+
+/// Far more than the buffers of the connection and of the session hold, in both directions, to a client that reads late.
+#[test]
+fn what_is_large_passes_both_ways() {
+    let authority = Authority::new();
+    let server = start(&authority, TlsClients::No);
+    let mut client = Client::new(&server, &authority, None);
+    let value: Vec<u8> = (0..3_000_000_u32).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
+    client.stream.write_all(&encode(&[b"SET", b"large", &value])).expect("to send");
+    assert_eq!(client.try_reply().expect("a reply"), b"+OK\r\n");
+    for _ in 0..10 {
+        client.stream.write_all(&encode(&[b"GET", b"large"])).expect("to send");
+    }
+    client.stream.write_all(&b"PING\r\n".repeat(1000)).expect("to send");
+    // Others are served meanwhile.
+    assert_eq!(server.connect().ask("PING"), "+PONG|");
+    let expected = [format!("${}\r\n", value.len()).as_bytes(), &value, b"\r\n"].concat();
+    for _ in 0..10 {
+        assert!(client.try_reply().expect("a reply") == expected, "the value changed on its way");
+    }
+    for _ in 0..1000 {
+        assert_eq!(client.try_reply().expect("a reply"), b"+PONG\r\n");
+    }
+    // A stop sends what was asked for, to the last byte.
+    client.stream.write_all(&encode(&[b"GET", b"large"])).expect("to send");
+    client.stream.write_all(&encode(&[b"SHUTDOWN"])).expect("to send");
+    assert!(client.try_reply().expect("a reply") == expected, "the value was cut short");
+    server.stop();
+}
+
+/// The end was read with the last bytes, and forgotten: the connection stayed for ever.
+#[test]
+fn a_client_that_ends_with_its_last_request_is_answered_and_closed() {
+    let authority = Authority::new();
+    let server = start(&authority, TlsClients::No);
+    for ends_socket in [false, true] {
+        let mut client = Client::new(&server, &authority, None);
+        assert_eq!(client.ask("PING"), "+PONG|");
+        let StreamOwned { conn, sock } = &mut client.stream;
+        conn.writer().write_all(b"PING\r\n").expect("to send");
+        conn.send_close_notify();
+        let mut bytes = Vec::new();
+        conn.write_tls(&mut bytes).expect("bytes to send");
+        sock.write_all(&bytes).expect("to send");
+        if ends_socket {
+            sock.shutdown(Shutdown::Write).expect("to end");
+        }
+        assert_eq!(client.try_reply().expect("a reply"), b"+PONG\r\n");
+        assert_eq!(client.stream.read(&mut [0; 8]).expect("a proper end, not a cut one"), 0);
+    }
+    server.stop();
+}
+
+/// Who gets in, by what clients must show: nothing, a good certificate, one of somebody else, an expired one, one that is not valid yet.
+#[test]
+fn certificates_of_clients_decide_who_gets_in() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let shown = [
+        ("none", None),
+        ("good", Some(authority.good())),
+        ("wrong", Some(other.good())),
+        ("expired", Some(authority.sign((2000, 2001)))),
+        ("early", Some(authority.sign((3000, 4000)))),
+    ];
+    for (clients, welcome) in [
+        (TlsClients::No, &["none", "good", "wrong", "expired", "early"][..]),
+        (TlsClients::Optional, &["none", "good"]),
+        (TlsClients::Required, &["good"]),
+    ] {
+        let server = start(&authority, clients);
+        for (name, shown) in &shown {
+            let answer = Client::new(&server, &authority, shown.as_ref()).try_ask("PING");
+            let got_in = answer.as_ref().is_ok_and(|answer| answer == "+PONG|");
+            assert_eq!(got_in, welcome.contains(name), "{clients:?}, {name}: {answer:?}");
+        }
+        // Those who were refused left nothing behind.
+        let list = server.connect().ask("CLIENT LIST");
+        assert!(list.matches("id=").count() <= 2, "{list}");
+        server.stop();
+    }
+}
+
+/// Of a server whose certificate somebody else has signed, or that has expired, a client hears nothing.
+#[test]
+fn clients_refuse_a_server_that_they_cannot_know() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let server = start(&authority, TlsClients::No);
+    let refused = Client::new(&server, &other, None).try_ask("PING").expect_err("a foreign authority");
+    assert!(refused.to_string().starts_with("invalid peer certificate"), "{refused}");
+    server.stop();
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let tls = files(folder.path(), &authority, TlsClients::No);
+    let expired = authority.sign((2000, 2001));
+    fs::write(&tls.cert, expired.cert.pem()).expect("a file");
+    fs::write(&tls.key, expired.key.serialize_pem()).expect("a file");
+    let server = start_with(ServerOptions { tls: Some(tls), ..options() }, Durability::Buffered);
+    let refused = Client::new(&server, &authority, None).try_ask("PING").expect_err("an expired certificate");
+    assert!(refused.to_string().contains("expired"), "{refused}");
+    server.stop();
+}
+
+/// What is no TLS, half of it, or stops in the middle, disconnects or leaves; the server goes on and stops.
+#[test]
+fn who_speaks_no_tls_is_disconnected() {
+    let authority = Authority::new();
+    let server = start(&authority, TlsClients::No);
+    for bytes in [
+        &b"PING\r\n"[..],
+        b"*1\r\n$4\r\nPING\r\n",
+        &[0xff; 5000],
+        b"\x16\x03\x01\x00\x05hello",
+        b"\x15\x03\x03\x00\x02\x02\x28",
+    ] {
+        let mut stream = port(&server);
+        stream.write_all(bytes).expect("to send");
+        let mut heard = Vec::new();
+        // An alert, or a reset.
+        let _ = stream.read_to_end(&mut heard);
+        assert!(!heard.starts_with(b"+PONG") && heard.len() < 100, "{heard:?}");
+    }
+    // The port for plain text hears what is no request.
+    let mut plain = server.connect();
+    plain.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03");
+    plain.stream.shutdown(Shutdown::Write).expect("to end");
+    assert_ne!(plain.try_reply().unwrap_or_default(), b"+PONG\r\n");
+    // A request that the end cuts off is not run.
+    let mut client = Client::new(&server, &authority, None);
+    assert_eq!(client.ask("SET k v"), "+OK|");
+    client.stream.write_all(b"*2\r\n$3\r\nDEL\r\n$1\r\nk").expect("to send");
+    client.stream.sock.shutdown(Shutdown::Both).expect("to end");
+    // This one never goes on.
+    let mut half = port(&server);
+    half.write_all(b"\x16\x03\x01").expect("to send");
+    assert_eq!(server.connect().ask("GET k"), "$1|v|");
+    server.stop();
+}
+
+/// Half-open connections stayed for as long as silent ones may: for ever, by default.
+#[test]
+fn a_handshake_that_does_not_end_is_ended() {
+    let authority = Authority::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let tls = Some(files(folder.path(), &authority, TlsClients::No));
+    let tls_handshake_timeout = Duration::from_secs(1);
+    let server = start_with(ServerOptions { tls, tls_handshake_timeout, ..options() }, Durability::Buffered);
+    let mut client = Client::new(&server, &authority, None);
+    assert_eq!(client.ask("PING"), "+PONG|");
+    let mut plain = server.connect();
+    for begun in [&b""[..], b"\x16\x03\x01"] {
+        let mut half = port(&server);
+        half.write_all(begun).expect("to send");
+        assert_eq!(half.read(&mut [0; 8]).expect("the end"), 0, "{begun:?}");
+    }
+    // Those that have shaken hands, and those that need not, stay.
+    assert_eq!((client.ask("PING"), plain.ask("PING")), ("+PONG|".to_owned(), "+PONG|".to_owned()));
+    let name = "tls-handshake-timeout";
+    assert_eq!(plain.ask(&format!("CONFIG GET {name}")), format!("*2|$21|{name}|$1|1|"));
+    assert_eq!(plain.ask(&format!("CONFIG SET {name} 0")), "+OK|");
+    server.stop();
+}
+
+/// A certificate that is renewed takes no restart.
+#[test]
+fn certificates_are_read_anew_when_they_are_set() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let tls = files(folder.path(), &authority, TlsClients::Optional);
+    let (cert, key, ca) = (tls.cert.clone(), tls.key.clone(), tls.ca.clone().expect("a file"));
+    let server = start_with(ServerOptions { tls: Some(tls), ..options() }, Durability::Buffered);
+    let knows = |authority: &Authority, shown: Option<&Shown>| {
+        Client::new(&server, authority, shown).try_ask("PING").is_ok_and(|answer| answer == "+PONG|")
+    };
+    let (mut admin, mut before) = (server.connect(), Client::new(&server, &authority, None));
+    assert_eq!(before.ask("PING"), "+PONG|");
+    let set = |names: &[(&str, &Path)]| -> String {
+        let words = names.iter().map(|(name, path)| format!(" {name} {}", path.display()));
+        words.collect::<Vec<_>>().concat()
+    };
+    let refusal = |name: &str| {
+        format!(
+            "-ERR CONFIG SET failed (possibly related to argument '{name}') - Unable to update TLS configuration. Check server logs.|"
+        )
+    };
+    // Another pair under other names: its halves are refused, and so is all that comes with them.
+    let shown = other.good();
+    let (cert2, key2) = (folder.path().join("cert2.pem"), folder.path().join("key2.pem"));
+    fs::write(&cert2, shown.cert.pem()).expect("a file");
+    fs::write(&key2, shown.key.serialize_pem()).expect("a file");
+    let half = format!("CONFIG SET timeout 77{}", set(&[("tls-cert-file", &cert2)]));
+    assert_eq!(admin.ask(&half), refusal("tls-cert-file"));
+    let half = format!("CONFIG SET{}", set(&[("tls-key-file", &key2), ("tls-ca-cert-file", &ca)]));
+    assert_eq!(admin.ask(&half), refusal("tls-key-file"));
+    let absent = folder.path().join("absent.pem");
+    assert_eq!(
+        admin.ask(&format!("CONFIG SET{}", set(&[("tls-ca-cert-file", &absent)]))),
+        refusal("tls-ca-cert-file")
+    );
+    assert_eq!(admin.ask("CONFIG GET timeout"), "*2|$7|timeout|$1|0|");
+    assert!(knows(&authority, None) && !knows(&other, None));
+    // Together they are taken; whoever is connected stays.
+    let both = format!("CONFIG SET{}", set(&[("tls-key-file", &key2), ("tls-cert-file", &cert2)]));
+    assert_eq!(admin.ask(&both), "+OK|");
+    assert!(!knows(&authority, None) && knows(&other, None));
+    assert_eq!(before.ask("PING"), "+PONG|");
+    assert!(admin.ask("CONFIG GET tls-cert-file").ends_with(&format!("|{}|", cert2.display())));
+    // And back; then the files change, not their names.
+    assert_eq!(
+        admin.ask(&format!("CONFIG SET{}", set(&[("tls-key-file", &key), ("tls-cert-file", &cert)]))),
+        "+OK|"
+    );
+    fs::write(&cert, shown.cert.pem()).expect("a file");
+    fs::write(&key, shown.key.serialize_pem()).expect("a file");
+    assert!(knows(&authority, None), "nothing has been said yet");
+    assert_eq!(admin.ask(&format!("CONFIG SET{}", set(&[("tls-cert-file", &cert)]))), "+OK|");
+    assert!(knows(&other, None));
+    // So does whom we believe.
+    let shown = (authority.good(), other.good());
+    assert!(knows(&other, Some(&shown.0)) && !knows(&other, Some(&shown.1)));
+    fs::write(&ca, other.cert.pem()).expect("a file");
+    assert_eq!(admin.ask(&format!("CONFIG SET{}", set(&[("tls-ca-cert-file", &ca)]))), "+OK|");
+    assert!(!knows(&other, Some(&shown.0)) && knows(&other, Some(&shown.1)));
+    // Without any certificates that clients' could be signed by none could be asked for.
+    admin.send(&encode(&[b"CONFIG", b"SET", b"tls-ca-cert-file", b""]));
+    assert_eq!(crate::common::show(&admin.reply()), refusal("tls-ca-cert-file"));
+    server.stop();
+    // Without a port for TLS there is nothing to change.
+    let server = crate::common::start();
+    assert_eq!(
+        server.connect().ask(&format!("CONFIG SET{}", set(&[("tls-cert-file", &cert)]))),
+        "-ERR CONFIG SET failed (possibly related to argument 'tls-cert-file') - can't set immutable config|"
+    );
+}
+
+/// Changes the files of a server.
+type Change<'c> = &'c dyn Fn(&mut Tls);
+
+#[test]
+fn files_that_cannot_be_used_are_named() {
+    let authority = Authority::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let good = files(folder.path(), &authority, TlsClients::Required);
+    let refusal = |change: Change<'_>| {
+        let mut tls = good.clone();
+        change(&mut tls);
+        let failed = ServerOptions { tls: Some(tls), ..options() }.check();
+        failed.expect_err("it cannot be used").to_string()
+    };
+    let secret = "not a key but a secret";
+    let strange = folder.path().join("strange.pem");
+    fs::write(&strange, secret).expect("a file");
+    let broken = folder.path().join("broken.pem");
+    fs::write(&broken, format!("-----BEGIN PRIVATE KEY-----\n{secret}\n")).expect("a file");
+    let other = folder.path().join("other.pem");
+    fs::write(&other, KeyPair::generate().expect("a key").serialize_pem()).expect("a file");
+    let absent = folder.path().join("absent.pem");
+    let cases: [(Change<'_>, &Path, &str); 7] = [
+        (&|tls| tls.cert.clone_from(&absent), &absent, "No such file"),
+        (&|tls| tls.cert.clone_from(&strange), &strange, "there is no certificate in it"),
+        (&|tls| tls.key.clone_from(&strange), &strange, "there is no private key in it"),
+        (&|tls| tls.key.clone_from(&broken), &broken, "it is not PEM"),
+        (&|tls| tls.key.clone_from(&other), &good.cert, "KeyMismatch"),
+        (&|tls| tls.ca = Some(strange.clone()), &strange, "there is no certificate in it"),
+        (&|tls| tls.ca = Some(absent.clone()), &absent, "No such file"),
+    ];
+    for (change, file, why) in cases {
+        let message = refusal(change);
+        assert!(message.starts_with(&format!("cannot use {} for TLS: ", file.display())), "{message}");
+        assert!(message.contains(why) && !message.contains(secret), "{message}");
+    }
+    let message = refusal(&|tls| tls.ca = None);
+    assert!(message.starts_with("option tls.clients needs the certificates"), "{message}");
+    let open: std::net::SocketAddr = ([0, 0, 0, 0], 0).into();
+    let message = refusal(&|tls| (tls.listen, tls.clients) = (open, TlsClients::Optional));
+    assert!(message.contains("there is no password"), "{message}");
+    let required = Tls { listen: open, ..good.clone() };
+    ServerOptions { tls: Some(required), ..options() }.check().expect("a certificate does for a password");
+}

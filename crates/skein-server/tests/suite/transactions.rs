@@ -1,0 +1,342 @@
+//! Transactions on several workers: isolation, WATCH, limits, and what is held back until it is durable.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::common::{Client, Running, encode, options, show, start, start_on, start_on_disk, start_with};
+use skein_disk::{DiskOptions, Values};
+use skein_server::ServerOptions;
+use skein_store::{Durability, IndexKind, StoreOptions};
+
+const WORKERS: usize = 3;
+const ACCOUNTS: u64 = 5;
+/// Connections that move money, and how often each does.
+const MOVERS: u64 = 6;
+const MOVES: u64 = 400;
+
+fn start_many() -> Running {
+    start_with(ServerOptions { workers: WORKERS, ..options() }, Durability::Buffered)
+}
+
+/// Requests in one pipeline; their replies.
+fn pipeline(client: &mut Client, requests: &[String]) -> Vec<String> {
+    let bytes: Vec<u8> = requests
+        .iter()
+        .flat_map(|words| encode(&words.split(' ').map(str::as_bytes).collect::<Vec<_>>()))
+        .collect();
+    client.send(&bytes);
+    requests.iter().map(|_| show(&client.reply())).collect()
+}
+
+/// The numbers in an array of bulk strings.
+fn numbers(reply: &str) -> Vec<i64> {
+    reply.split('|').filter_map(|line| line.parse().ok()).collect()
+}
+
+fn account(number: u64) -> String {
+    format!("account:{}", number % ACCOUNTS)
+}
+
+/// Transfers between accounts by EXEC, while others read all accounts in one way or another: the sum is the same whenever they look.
+#[test]
+fn nobody_sees_half_of_a_transfer() {
+    let server = start_many();
+    let mut client = server.connect();
+    for number in 0..ACCOUNTS {
+        assert_eq!(client.ask(&format!("SET {} 1000", account(number))), "+OK|");
+    }
+    let all = (0..ACCOUNTS).map(account).collect::<Vec<_>>();
+    let total = 1000 * ACCOUNTS.cast_signed();
+    let done = AtomicBool::new(false);
+    let read = |client: &mut Client, way: usize| {
+        if way == 0 {
+            return numbers(&client.ask(&format!("MGET {}", all.join(" "))));
+        }
+        // In a transaction even separate reads are of one moment.
+        let mut requests = vec!["MULTI".to_owned()];
+        requests.extend(all.iter().map(|key| format!("GET {key}")));
+        requests.push("EXEC".to_owned());
+        numbers(&pipeline(client, &requests)[requests.len() - 1])
+    };
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|way| {
+                let (mut client, done, read) = (server.connect(), &done, &read);
+                scope.spawn(move || {
+                    let mut reads = 0;
+                    while !done.load(Ordering::Relaxed) || reads == 0 {
+                        let found = read(&mut client, way);
+                        assert_eq!(found.len() as u64, ACCOUNTS);
+                        assert_eq!(found.iter().sum::<i64>(), total, "{found:?}");
+                        reads += 1;
+                    }
+                })
+            })
+            .collect();
+        let movers: Vec<_> = (0..MOVERS)
+            .map(|mover| {
+                let mut client = server.connect();
+                scope.spawn(move || {
+                    for n in 0..MOVES {
+                        let (from, to) = (account(mover + n), account(mover * 3 + n * 2 + 1));
+                        let requests = ["MULTI", &format!("DECRBY {from} {}", n % 9), "PING"];
+                        let mut requests = requests.map(str::to_owned).to_vec();
+                        requests.extend([format!("INCRBY {to} {}", n % 9), "EXEC".to_owned()]);
+                        let replies = pipeline(&mut client, &requests);
+                        assert!(replies[4].starts_with("*3|:"), "{replies:?}");
+                    }
+                })
+            })
+            .collect();
+        for mover in movers {
+            mover.join().expect("a mover");
+        }
+        done.store(true, Ordering::Relaxed);
+        for reader in readers {
+            reader.join().expect("a reader");
+        }
+    });
+    assert_eq!(read(&mut client, 0).iter().sum::<i64>(), total);
+}
+
+/// Read-modify-writes by WATCH, each repeated until it is done, on keys that all share: none is lost. Other commands on the same keys go on beside them.
+#[test]
+fn no_watched_change_is_lost() {
+    let server = start_many();
+    let aborted: u64 = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..MOVERS)
+            .map(|thread| {
+                let mut client = server.connect();
+                scope.spawn(move || {
+                    let mut aborted = 0;
+                    for n in 0..MOVES / 4 {
+                        let key = format!("counter:{}", n % 2);
+                        loop {
+                            client.ask(&format!("WATCH {key}"));
+                            let seen = numbers(&client.ask(&format!("GET {key}")).replacen('$', "", 1));
+                            let value = seen.last().copied().unwrap_or(0).max(0) + 1;
+                            let requests =
+                                ["MULTI".to_owned(), format!("SET {key} {value}"), "EXEC".to_owned()];
+                            if pipeline(&mut client, &requests)[2] == "*1|+OK|" {
+                                break;
+                            }
+                            aborted += 1;
+                        }
+                        // In one step, on a worker of its own.
+                        assert!(client.ask("INCR plain").starts_with(':'));
+                        assert_eq!(client.ask(&format!("SET own:{thread} {n}")), "+OK|");
+                    }
+                    aborted
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("a thread")).sum()
+    });
+    let mut client = server.connect();
+    let found = numbers(&client.ask("MGET counter:0 counter:1 plain"));
+    let each = (MOVERS * MOVES / 8).cast_signed();
+    assert_eq!(found, [each, each, 2 * each], "{aborted} were aborted");
+}
+
+/// A key goes round under many names, set by set: whoever looks finds it exactly once.
+#[test]
+fn a_renamed_key_is_always_somewhere() {
+    let server = start_many();
+    server.connect().ask("SET place:0 here");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = server.connect();
+            for n in 0..2000 {
+                let (from, to) = (n % 3, (n + 1) % 3);
+                assert_eq!(client.ask(&format!("RENAME place:{from} place:{to}")), "+OK|");
+                assert_eq!(client.ask(&format!("MSETNX place:{to} no other:{n} no")), ":0|");
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        scope.spawn(|| {
+            let mut client = server.connect();
+            while !done.load(Ordering::Relaxed) {
+                assert_eq!(client.ask("EXISTS place:0 place:1 place:2"), ":1|");
+            }
+        });
+    });
+    assert_eq!(server.connect().ask("DBSIZE"), ":1|");
+}
+
+/// At `sync` no reply of an EXEC is sent before what it wrote is durable; a transaction that only reads waits for nothing.
+#[test]
+fn replies_are_held_until_they_are_durable() {
+    let server = start_with(ServerOptions { workers: WORKERS, ..options() }, Durability::Sync);
+    let mut client = server.connect();
+    for n in 1..50 {
+        let requests = ["MULTI", "INCR a", "INCR b", "EXEC", "RENAME a c", "RENAME c a"].map(str::to_owned);
+        let before = server.store.stats().epoch;
+        let replies = pipeline(&mut client, &requests);
+        assert_eq!(replies[3], format!("*2|:{n}|:{n}|"));
+        assert!(server.store.durable_epoch() >= before, "acknowledged before it was durable");
+    }
+    let read = ["MULTI", "GET a", "EXISTS b", "EXEC"].map(str::to_owned);
+    assert_eq!(pipeline(&mut client, &read)[3], "*2|$2|49|:1|");
+}
+
+/// What is queued is bounded, and so is what is watched; the error says what to do, and the connection goes on.
+#[test]
+fn the_queue_and_the_watched_keys_are_bounded() {
+    let server = start_with(
+        ServerOptions { request_bytes_max: 4096, arg_bytes_max: 4096, ..options() },
+        Durability::Buffered,
+    );
+    let mut client = server.connect();
+    client.ask("MULTI");
+    let long = "x".repeat(1000);
+    for _ in 0..3 {
+        assert_eq!(client.ask(&format!("SET a {long}")), "+QUEUED|");
+    }
+    let refused = client.ask(&format!("SET a {long}"));
+    assert!(
+        refused.starts_with("-ERR the requests since MULTI have more than the limit of 4096 bytes"),
+        "{refused}"
+    );
+    assert_eq!(client.ask("GET a"), "+QUEUED|");
+    assert_eq!(client.ask("EXEC"), "-EXECABORT Transaction discarded because of previous errors.|");
+    assert_eq!(client.ask("GET a"), "$-1|");
+    for n in 0..3 {
+        assert_eq!(client.ask(&format!("WATCH {long}{n}")), "+OK|");
+    }
+    let refused = client.ask(&format!("WATCH {long}3"));
+    assert!(
+        refused.starts_with("-ERR the watched keys would take more than the limit of 4096 bytes"),
+        "{refused}"
+    );
+    assert_eq!(client.ask("UNWATCH"), "+OK|");
+    assert_eq!(client.ask(&format!("WATCH {long}3")), "+OK|");
+}
+
+/// The replies of a transaction are bounded together; what comes after the limit is run, and says that its reply is left out.
+#[test]
+fn the_replies_of_a_transaction_are_bounded() {
+    let server = start_with(ServerOptions { reply_bytes_max: 4096, ..options() }, Durability::Buffered);
+    let mut client = server.connect();
+    client.ask(&format!("SET a {}", "x".repeat(1500)));
+    let requests = ["MULTI", "GET a", "GET a", "GET a", "INCR n", "EXEC", "GET n"].map(str::to_owned);
+    let replies = pipeline(&mut client, &requests);
+    assert_eq!(replies[5].matches("xxx|").count(), 2);
+    assert_eq!(replies[5].matches("-ERR the replies of the transaction would be longer").count(), 1);
+    assert!(replies[5].ends_with(":1|"), "{}", &replies[5][3000..]);
+    assert_eq!(replies[6], "$1|1|");
+}
+
+/// Long commands run to their end inside, also over keys that the transaction has written.
+#[test]
+fn long_commands_are_whole_inside() {
+    let server = start();
+    let mut client = server.connect();
+    for n in 0..3000 {
+        client.send(&encode(&[b"SET", format!("k{n:05}").as_bytes(), b"v"]));
+    }
+    (0..3000).for_each(|_| drop(client.reply()));
+    if client.ask("SCAN 0 COUNT 1").starts_with("-ERR a hash trie has no order") {
+        return;
+    }
+    let requests = [
+        "MULTI",
+        "SET k99999 last",
+        "SK.COUNT [k00001 (k01000",
+        "SK.DELRANGE [k00010 [k02989",
+        "SK.COUNT - +",
+        "SK.RANGE [k00008 [k02991",
+        "SK.LAST",
+        "DBSIZE",
+        "FLUSHALL",
+        "DBSIZE",
+        "SET a 1",
+        "EXEC",
+        "DBSIZE",
+    ];
+    let replies = pipeline(&mut client, &requests.map(str::to_owned));
+    let range = "*8|$6|k00008|$1|v|$6|k00009|$1|v|$6|k02990|$1|v|$6|k02991|$1|v|";
+    let expected = format!("*10|+OK|:999|:2980|:21|{range}*2|$6|k99999|$4|last|:21|+OK|:0|+OK|");
+    assert_eq!((&replies[11], &replies[12][..]), (&expected, ":1|"));
+}
+
+/// The version of the protocol changes where HELLO stands, within the reply.
+#[test]
+fn hello_changes_the_protocol_within() {
+    let server = start();
+    let mut client = server.connect();
+    let requests = ["MULTI", "GET a", "HELLO 3", "GET a", "HGETALL a", "EXEC", "GET a"].map(str::to_owned);
+    let replies = pipeline(&mut client, &requests);
+    assert!(replies[5].starts_with("*4|$-1|%7|$6|server|"), "{}", replies[5]);
+    assert!(replies[5].ends_with("|_|%0|"), "{}", replies[5]);
+    assert_eq!(replies[6], "_|");
+}
+
+/// A connection that goes away within a transaction, or with keys watched, leaves nothing behind.
+#[test]
+fn a_lost_connection_drops_its_transaction() {
+    let server = start();
+    let mut client = server.connect();
+    client.ask("WATCH a");
+    client.ask("MULTI");
+    client.ask("SET a 1");
+    drop(client);
+    let mut client = server.connect();
+    assert_eq!(client.ask("GET a"), "$-1|");
+    assert_eq!(client.ask("EXEC"), "-ERR EXEC without MULTI|");
+}
+
+/// What asks for moments and epochs does not wait for the transaction that it is in.
+#[test]
+fn snapshots_and_checkpoints_do_not_wait_for_their_own_transaction() {
+    let store = StoreOptions { index: IndexKind::SkipList, logs: 2, ..StoreOptions::default() };
+    let server = start_on(options(), store);
+    let mut client = server.connect();
+    let requests = [
+        "SET a 1",
+        "MULTI",
+        "SET b 2",
+        "BGSAVE",
+        "SK.RANGE - + SNAPSHOT",
+        "MSET c 3 d 4",
+        "SK.RANGE [b [c SNAPSHOT NOVALUES",
+        "SK.MEMORY",
+        "INFO",
+        "EXEC",
+        "SK.RANGE [c + SNAPSHOT",
+    ];
+    let replies = pipeline(&mut client, &requests.map(str::to_owned));
+    let expected = "*7|+OK|+Background saving scheduled|*4|$1|a|$1|1|$1|b|$1|2|+OK|*2|$1|b|$1|c|";
+    assert!(replies[9].starts_with(expected), "{}", replies[9]);
+    assert_eq!(replies[10], "*4|$1|c|$1|3|$1|d|$1|4|");
+    assert_eq!(client.ask("SAVE"), "+OK|");
+}
+
+/// On disk, what is more than fits at one moment gives up the whole transaction.
+#[test]
+fn on_disk_a_write_that_fails_gives_up_the_whole() {
+    let disk = DiskOptions { values: Values::Rows, cache_pages: 64, ..DiskOptions::default() };
+    let server = start_on_disk(options(), disk);
+    let mut client = server.connect();
+    client.ask("MSET a before n 5");
+    let long = "x".repeat(1 << 20);
+    let requests = [
+        "MULTI".to_owned(),
+        "SET a after".to_owned(),
+        "INCR a".to_owned(),
+        format!("SET b {long}"),
+        "INCR n".to_owned(),
+        "EXEC".to_owned(),
+        "MGET a b n".to_owned(),
+    ];
+    let replies = pipeline(&mut client, &requests);
+    assert!(
+        replies[5].starts_with("-EXECABORT Transaction discarded because of: ERR the write uses"),
+        "{}",
+        replies[5]
+    );
+    assert_eq!(replies[6], "*3|$6|before|$-1|$1|5|");
+    // Without it, the same goes through, and what is wrong with a command is said in its place.
+    let requests = ["MULTI", "SET a after", "INCR a", "INCR n", "EXEC"].map(str::to_owned);
+    let replies = pipeline(&mut client, &requests);
+    assert_eq!(replies[4], "*3|+OK|-ERR value is not an integer or out of range|:6|");
+}

@@ -1,0 +1,132 @@
+//! Recovery of collections, when both indexes hold what checkpoint and logs say: the orders are built, and what a crash left half is dropped.
+
+use std::collections::HashMap;
+use std::ops::{Bound, ControlFlow};
+use std::sync::{Arc, Mutex};
+
+use skein_index::Change;
+use skein_sync::locks::{alone, lock, shared};
+
+use super::members::{Kind, Members, score_of, weight};
+use super::{Collection, ID, Order};
+use crate::recovery::ranges;
+use crate::store::Inner;
+use crate::{Direction, Result, RowRef};
+
+/// Collections by id.
+type Found = HashMap<u64, Arc<Collection>>;
+
+/// Builds all orders; leaves members without a collection to be swept, and removes main rows without members.
+pub(crate) fn rebuild(inner: &Inner, threads: usize) -> Result<()> {
+    let members = &inner.members;
+    if !members.any() {
+        return Ok(());
+    }
+    let mut found = Found::new();
+    inner.index.scan((Bound::Unbounded, Bound::Unbounded), Direction::Forward, |_, row| {
+        found.extend(row.shared_collection().map(|collection| (collection.id(), collection)));
+        ControlFlow::Continue(())
+    });
+    let cuts = id_cuts(members, ranges::parts(threads));
+    ranges::share(threads, &cuts, |bounds| build_range(members, &found, bounds));
+    remove_empty(inner)
+}
+
+/// Where to cut the members so that no collection is cut.
+fn id_cuts(members: &Members, parts: usize) -> Vec<Vec<u8>> {
+    let mut cuts = members.index.split_points(parts);
+    for cut in &mut cuts {
+        cut.truncate(ID);
+    }
+    cuts.dedup();
+    cuts
+}
+
+/// Members of one collection, gathered.
+#[derive(Default)]
+struct Gathered<'f> {
+    id: u64,
+    /// The collection that they are of; without one they are garbage.
+    of: Option<&'f Collection>,
+    count: u64,
+    /// What they weigh.
+    weight: usize,
+    bytes: Vec<u8>,
+    /// Score, and where its member begins and ends.
+    entries: Vec<(f64, usize, usize)>,
+}
+
+impl<'f> Gathered<'f> {
+    fn begin(found: &'f Found, id: u64) -> Self {
+        Self { id, of: found.get(&id).map(|collection| &**collection), ..Self::default() }
+    }
+
+    fn add(&mut self, row: RowRef<'_>, member: &[u8]) {
+        self.count += 1;
+        self.weight += weight(member, row);
+        if self.of.is_some_and(|of| of.kind() == Kind::SortedSet) {
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(member);
+            self.entries.push((score_of(row), start, self.bytes.len()));
+        }
+    }
+
+    /// Gives the order, or the count, to its collection.
+    fn finish(mut self, members: &Members) {
+        match self.of {
+            _ if self.count == 0 => {}
+            None => members.discard_members(self.id, (self.count, self.weight)),
+            Some(hash) if hash.kind() == Kind::Hash => {
+                let mut state = alone(hash.state());
+                (state.columns, state.bytes) = (self.count, self.weight);
+            }
+            Some(set) => {
+                // Members come in order, so that a stable sort leaves them so where scores are the same.
+                self.entries.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
+                let entries =
+                    self.entries.iter().map(|(score, start, end)| (*score, &self.bytes[*start..*end]));
+                let order = Order::of(entries);
+                members.account(0, order.memory());
+                let mut state = alone(set.state());
+                (state.order, state.bytes) = (order, self.weight);
+            }
+        }
+    }
+}
+
+fn build_range(members: &Members, found: &Found, bounds: (Bound<&[u8]>, Bound<&[u8]>)) {
+    let mut gathered = Gathered::default();
+    members.index.scan(bounds, Direction::Forward, |key, row| {
+        if let Some((id, member)) = key.split_first_chunk() {
+            let id = u64::from_be_bytes(*id);
+            if id != gathered.id {
+                std::mem::replace(&mut gathered, Gathered::begin(found, id)).finish(members);
+            }
+            gathered.add(row, member);
+        }
+        ControlFlow::Continue(())
+    });
+    gathered.finish(members);
+}
+
+/// Removes main rows whose collection has no members. There is no record of it: the next recovery finds the same, unless something newer is there.
+fn remove_empty(inner: &Inner) -> Result<()> {
+    let empty = Mutex::new(Vec::new());
+    inner.index.scan((Bound::Unbounded, Bound::Unbounded), Direction::Forward, |key, row| {
+        if row.collection().is_some_and(|collection| shared(collection.state()).len() == 0) {
+            lock(&empty).push(key.to_vec());
+        }
+        ControlFlow::Continue(())
+    });
+    let guard = inner.index.collector().enter();
+    for key in lock(&empty).iter() {
+        let remove = |row: Option<RowRef<'_>>| {
+            row.map_or(Change::Keep, |row| {
+                inner.stripes.raise_floor(key, row.version());
+                Change::Remove
+            })
+        };
+        inner.index.compute(key, remove, &guard)?;
+    }
+    Ok(())
+}

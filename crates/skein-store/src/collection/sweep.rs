@@ -1,0 +1,65 @@
+//! The thread that removes what dead collections have left.
+//!
+//! It writes no records: nobody can see those members, and what a crash leaves of them, recovery drops.
+
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use skein_sync::locks::{lock, wait};
+
+use super::Members;
+use super::garbage::Next;
+use crate::{Error, Result};
+
+/// The thread's handle.
+#[derive(Debug)]
+pub(crate) struct Sweeper {
+    members: Arc<Members>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Sweeper {
+    /// Starts the thread.
+    pub(crate) fn start(members: Arc<Members>) -> Result<Self> {
+        let worked_on = members.clone();
+        let thread =
+            std::thread::Builder::new().name("skein-sweep".into()).spawn(move || run(&worked_on)).map_err(
+                |error| Error::io("start a thread for", std::path::Path::new("dead collections"), &error),
+            )?;
+        Ok(Self { members, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Ends the thread; what it has not come to stays until the next start.
+    pub(crate) fn stop(&self) {
+        self.members.end_sweeps();
+        if let Some(thread) = lock(&self.thread).take() {
+            // Only a panic in the thread makes this an error; it has been reported by then.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Members {
+    /// The thread is to end.
+    pub(crate) fn end_sweeps(&self) {
+        lock(&self.garbage).stop = true;
+        self.wake.notify_all();
+    }
+}
+
+fn run(members: &Members) {
+    loop {
+        let mut garbage = lock(&members.garbage);
+        while garbage.dead.is_empty() && !garbage.stop {
+            garbage = wait(&members.wake, garbage);
+        }
+        if garbage.stop {
+            return;
+        }
+        drop(garbage);
+        if let Err(error) = members.sweep_slice(Next::First) {
+            tracing::debug!("what a collection left stays until the next start: {error}");
+            members.leave_first();
+        }
+    }
+}

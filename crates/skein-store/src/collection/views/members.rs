@@ -1,0 +1,122 @@
+//! A collection's members as they were at one moment, by name: the columns of a hash, or the members of a sorted set with their scores.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use skein_sync::locks::{lock, shared};
+
+use super::{By, Collection, Kept, Listed, Was};
+use crate::Direction;
+use crate::collection::members::member_key;
+
+/// The members of a key as they were when this was made, by name; see [`ColumnsReader::view`](crate::ColumnsReader::view). Nobody waits for it between two steps; drop it
+/// when it is not needed, since what is changed meanwhile is kept for it.
+#[derive(Debug)]
+pub struct MembersView {
+    listed: Listed,
+    /// How many there are that no step has shown.
+    left: u64,
+}
+
+impl MembersView {
+    /// REQUIRES: the collection's lock is held shared, and it has `len` members.
+    pub(in crate::collection) fn new(collection: Arc<Collection>, len: u64) -> Self {
+        Self { listed: Listed::new(collection, By::Name, Direction::Forward, Bound::Unbounded), left: len }
+    }
+
+    /// How many members there are that no step has shown.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Shows `each` the next members with their values, in the order of their bytes, until it breaks; about `most` are looked at. Whether there are more.
+    pub fn step(&mut self, most: usize, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> bool {
+        let Self { listed, left } = self;
+        if *left == 0 {
+            return false;
+        }
+        let collection = &listed.collection;
+        let _state = shared(collection.state());
+        let mut kept = lock(&listed.kept);
+        let kept = &mut *kept;
+        let mut looked_at = 0;
+        // Shows one that was there; whether to stop after it.
+        let mut show = |name: &[u8], value: &[u8]| {
+            *left = left.saturating_sub(1);
+            looked_at += 1;
+            if each(name, value).is_break() || *left == 0 || looked_at >= most {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        let mut passed = 0;
+        let mut stopped = false;
+        let after = match &kept.next {
+            Bound::Excluded(last) | Bound::Included(last) => Some(last.clone()),
+            Bound::Unbounded => None,
+        };
+        collection.walk_members(after.as_deref(), |name, row| {
+            let shown = show_one(kept, name, row.value().unwrap_or_default(), &mut show);
+            passed += 1;
+            stopped = shown.is_none_or(|shown| shown.is_break()) || passed >= most;
+            if stopped && shown.is_some() {
+                kept.next = Bound::Excluded(name.to_vec());
+            }
+            if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if !stopped {
+            stopped = kept.show_gone(None, |name, value| show(name, &value)).is_break();
+        }
+        if !stopped {
+            *left = 0;
+        }
+        *left > 0
+    }
+
+    /// The value of a member. Takes a lookup. REQUIRES, for an answer that means something: no step was made.
+    pub fn get(&self, name: &[u8]) -> Option<Vec<u8>> {
+        if self.left == 0 {
+            return None;
+        }
+        let collection = &self.listed.collection;
+        let _state = shared(collection.state());
+        if let Some(was) = lock(&self.listed.kept).changed.get(name) {
+            return was.clone();
+        }
+        let (members, mut key) = (collection.members(), Vec::new());
+        let guard = members.enter();
+        let row = members.index.get(member_key(&mut key, collection.id(), name), &guard)?;
+        row.value().map(<[u8]>::to_vec)
+    }
+
+    /// The score of a member of a sorted set; as [`get`](Self::get).
+    pub fn score(&self, member: &[u8]) -> Option<f64> {
+        self.get(member).map(|value| Self::score_in(&value))
+    }
+
+    /// The score that a step of a view of a sorted set shows as a value.
+    pub fn score_in(value: &[u8]) -> f64 {
+        value.try_into().map_or(0.0, f64::from_le_bytes)
+    }
+}
+
+/// Shows what was before the present entry and is gone, and the entry as it was; `None` if the former stopped.
+fn show_one(
+    kept: &mut Kept,
+    name: &[u8],
+    value: &[u8],
+    show: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+) -> Option<ControlFlow<()>> {
+    if kept.changed.is_empty() {
+        return Some(show(name, value));
+    }
+    if kept.show_gone(Some(name), |name, value| show(name, &value)).is_break() {
+        return None;
+    }
+    Some(match kept.take(name) {
+        Was::Same => show(name, value),
+        Was::Absent => ControlFlow::Continue(()),
+        Was::Held(value) => show(name, &value),
+    })
+}

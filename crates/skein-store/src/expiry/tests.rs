@@ -1,0 +1,379 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::Unbounded;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::cycle::{GRACE_MS, remove_overdue};
+use super::*;
+use crate::{Batch, Change, Direction, Durability, Error, IndexKind, RowWriter as _, Store, StoreOptions};
+
+const START: u64 = 1_700_000_000_000;
+
+/// Nothing is removed by itself, and no checkpoint is written.
+fn options(index: IndexKind, clock: &Clock) -> StoreOptions {
+    StoreOptions {
+        index,
+        durability: Durability::Sync,
+        clock: clock.clone(),
+        expiry_interval: None,
+        logs: 2,
+        recovery_threads: 2,
+        segment_bytes: 64 << 10,
+        checkpoint_interval: None,
+        ..StoreOptions::default()
+    }
+}
+
+fn open(path: &Path, clock: &Clock) -> Store {
+    Store::open(path, options(IndexKind::default(), clock)).unwrap()
+}
+
+/// Walks the rows and the order, and compares them; nobody may write meanwhile. How many rows expire.
+fn check(store: &Store) -> usize {
+    let inner = store.inner();
+    let mut rows = BTreeSet::new();
+    inner.index.scan((Unbounded, Unbounded), Direction::Forward, |key, row| {
+        rows.extend(row.expires_at().map(|at| (at, key.to_vec())));
+        ControlFlow::Continue(())
+    });
+    let listed = inner.order.first_before(u64::MAX, usize::MAX);
+    assert!(rows.iter().eq(listed.iter()), "rows: {rows:?}\norder: {listed:?}");
+    assert_eq!(inner.order.len(), rows.len());
+    let now = store.options().clock.now();
+    let ahead: Vec<u128> =
+        rows.iter().filter(|(at, _)| *at >= now).map(|(at, _)| u128::from(at - now)).collect();
+    let numbers = inner.order.numbers(now);
+    assert_eq!(numbers.keys, ahead.len());
+    let average = ahead.iter().sum::<u128>().checked_div(ahead.len() as u128).unwrap_or(0);
+    assert_eq!(u128::from(numbers.average_ttl_ms), average);
+    rows.len()
+}
+
+#[test]
+fn nobody_sees_what_has_expired() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let store = Store::open(folder.path(), options(IndexKind::SkipList, &clock)).unwrap();
+    let mut session = store.session();
+    store.put_until(b"a", b"1", START).unwrap();
+    store.put(b"b", b"2").unwrap();
+    store.put_columns(b"c", &[(b"x", b"y")]).unwrap();
+    assert!(store.expire(b"c", START).unwrap());
+    let before = store.snapshot().unwrap();
+    session.freeze(Some(START));
+    clock.advance(Duration::from_millis(1));
+
+    let late = store.session();
+    assert!(store.get(b"a").unwrap().is_none() && store.get_entry(b"c").is_none());
+    assert_eq!((store.expires_at(b"a"), store.get_columns(b"c", None).unwrap().len()), (None, 0));
+    assert_eq!(store.range((Unbounded, Unbounded), Direction::Backward, 9).len(), 1);
+    assert_eq!((store.len(), store.stats().keys, store.stats().expires), (1, 1, 0));
+    let present = |session: &crate::Session| {
+        let mut seen = [false; 3];
+        let keys: [&[u8]; 3] = [b"a", b"b", b"c"];
+        session.get_many(&keys, |at, row| seen[at] = row.is_some());
+        session.get_many_atomic(&keys, |at, row| assert_eq!(row.is_some(), seen[at]));
+        for (at, key) in keys.iter().enumerate() {
+            session.get_with(key, |row| assert_eq!(row.is_some(), seen[at]));
+            session.get_many_atomic(&[key], |_, row| assert_eq!(row.is_some(), seen[at]));
+        }
+        let mut scanned = 0;
+        session.scan((Unbounded, Unbounded), Direction::Forward, |_, _| {
+            scanned += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!(scanned, seen.iter().filter(|seen| **seen).count());
+        seen
+    };
+    assert_eq!(present(&late), [false, true, false]);
+    assert_eq!(present(&session), [true; 3], "its time is frozen");
+    assert!(before.get_entry(b"a").is_some(), "it is of a moment when the key was there");
+    assert_eq!(before.range((Unbounded, Unbounded), Direction::Forward, 9).len(), 3);
+    assert!(store.snapshot().unwrap().get_entry(b"a").is_none());
+    let (seen, _) = session.write(|writer| writer.get_with(b"a", |row| row.is_some())).unwrap();
+    assert!(seen);
+    check(&store);
+}
+
+#[test]
+fn a_write_takes_what_has_expired_for_absent_and_versions_rise() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let store = open(folder.path(), &clock);
+    let mut session = store.session();
+    let expired = |key: &[u8]| {
+        let version = store.put_until(key, b"5", START).unwrap();
+        assert!(store.expire(key, START - 1).unwrap());
+        version + 1
+    };
+    let version = expired(b"put");
+    assert_eq!(store.put(b"put", b"1").unwrap(), version + 1);
+    let version = expired(b"put");
+    let (updated, _) = session.write(|w| w.put(b"put", b"1")).unwrap();
+    assert_eq!(updated.unwrap(), crate::Updated { existed: false, changed: true, version: version + 1 });
+    expired(b"inc");
+    assert_eq!(store.increment(b"inc", 1).unwrap(), 1);
+    assert_eq!(store.expires_at(b"inc"), None, "the old time is not for the new key");
+    expired(b"kind");
+    assert_eq!(store.put_columns(b"kind", &[(b"a", b"1")]).unwrap(), 1, "there is no value in the way");
+    expired(b"absent");
+    assert!(store.put_if_absent(b"absent", b"x").unwrap());
+    let version = expired(b"cas");
+    assert_eq!(store.compare_and_swap(b"cas", version, b"x").unwrap(), Err(0));
+    assert_eq!(store.compare_and_swap(b"cas", 0, b"x").unwrap(), Ok(version + 1));
+    expired(b"gone");
+    assert!(!store.remove(b"gone").unwrap(), "it was not there");
+    assert!(!store.expire(b"gone", START + 1).unwrap() && !store.persist(b"gone").unwrap());
+    let version = expired(b"kept");
+    assert!(!store.persist(b"kept").unwrap());
+    assert!(!store.expire(b"kept", START + 100).unwrap(), "what has expired does not come back");
+    assert_eq!(store.put(b"kept", b"").unwrap(), version + 1);
+    expired(b"in a batch");
+    let mut batch = Batch::new();
+    batch.put_columns("in a batch", &[(b"a", b"1")]).put_until("other", "x", START + 7);
+    store.apply(&batch).unwrap();
+    assert_eq!(store.expires_at(b"other"), Some(START + 7));
+    check(&store);
+}
+
+#[test]
+fn writes_that_change_a_key_keep_its_time_and_puts_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), &Clock::manual(START));
+    let at = START + 5000;
+    store.put_until(b"n", b"5", at).unwrap();
+    store.increment(b"n", 1).unwrap();
+    assert_eq!(store.expires_at(b"n"), Some(at));
+    store.put_columns(b"h", &[(b"a", b"1")]).unwrap();
+    store.expire(b"h", at).unwrap();
+    store.put_columns(b"h", &[(b"b", &[7; 5000])]).unwrap();
+    store.put_columns(b"h", &[(b"c", b"1")]).unwrap();
+    store.remove_columns(b"h", &[b"a"]).unwrap();
+    let mut session = store.session();
+    let (sum, _) = session.write(|w| w.increment_column(b"h", b"n", 3)).unwrap();
+    assert_eq!((sum.unwrap(), store.expires_at(b"h")), (3, Some(at)));
+    let (changed, _) = session
+        .write(|w| {
+            w.update::<Error>(b"n", |row, rows| {
+                Ok(Change::Put(rows.until(row.expect("it is there"), Some(at + 1))))
+            })
+        })
+        .unwrap();
+    assert!(changed.unwrap().changed && store.expires_at(b"n") == Some(at + 1));
+    let versions = |key| store.get_entry(key).unwrap().version;
+    let before = versions(b"n");
+    assert!(store.expire(b"n", at + 1).unwrap());
+    assert_eq!(versions(b"n"), before, "it had that time already");
+    assert_eq!(check(&store), 2);
+    store.put(b"n", b"x").unwrap();
+    store.persist(b"h").unwrap();
+    assert_eq!(check(&store), 0);
+    let long = vec![b'k'; KEY_BYTES_MAX + 1];
+    store.put(&long, b"").unwrap();
+    for refused in [store.put_until(&long, b"", at).map(drop), store.expire(&long, at).map(drop)] {
+        assert!(matches!(refused, Err(Error::KeyTooLong { limit: KEY_BYTES_MAX, .. })), "{refused:?}");
+    }
+    store.put_until(&long[1..], b"", at).unwrap();
+    assert_eq!(check(&store), 1);
+}
+
+#[test]
+fn what_is_overdue_is_removed_in_order_and_in_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let store = open(folder.path(), &clock);
+    for i in 0..10u64 {
+        store.put_until(&i.to_be_bytes(), b"", START + 9 - i).unwrap();
+    }
+    clock.advance(Duration::from_millis(GRACE_MS + 5));
+    assert_eq!((store.len(), store.inner().index.len()), (0, 10));
+    assert_eq!(remove_overdue(store.inner(), 3).unwrap(), 3);
+    assert_eq!((store.len(), store.inner().index.len()), (0, 7));
+    assert_eq!(remove_overdue(store.inner(), 30).unwrap(), 2, "the others have still some milliseconds");
+    clock.advance(Duration::from_millis(100));
+    assert_eq!(remove_overdue(store.inner(), 30).unwrap(), 5);
+    assert_eq!((store.inner().index.len(), store.stats().expired, check(&store)), (0, 10, 0));
+    drop(store);
+    let store = open(folder.path(), &clock);
+    assert_eq!((store.recovery().keys, store.inner().index.len()), (0, 0), "the removals are in the log");
+    assert!(store.put(&3u64.to_be_bytes(), b"").unwrap() >= 3, "and their versions are not used again");
+}
+
+#[test]
+fn the_thread_removes_what_is_overdue() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let interval = Some(Duration::from_millis(1));
+    let options = StoreOptions { expiry_interval: interval, ..options(IndexKind::default(), &clock) };
+    let store = Store::open(folder.path(), options).unwrap();
+    for i in 0..2000u64 {
+        store
+            .session()
+            .write(|w| w.put_until(&i.to_be_bytes(), b"", START + i % 2).map(drop))
+            .unwrap()
+            .0
+            .unwrap();
+    }
+    clock.advance(Duration::from_millis(GRACE_MS + 1));
+    while store.inner().index.len() > 1000 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    clock.advance(Duration::from_millis(1));
+    while store.inner().index.len() > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    store.close().unwrap();
+    assert_eq!(check(&store), 0);
+}
+
+/// Expiry lives through a restart, by the log and by a checkpoint; changes of the time alone do not log a large row.
+#[test]
+fn times_come_back_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let large: Vec<u8> = vec![7; 100_000];
+    let columns: Vec<Vec<u8>> = (0..2000u32).map(|i| i.to_be_bytes().to_vec()).collect();
+    let columns: Vec<(&[u8], &[u8])> = columns.iter().map(|name| (&name[..], &large[..50])).collect();
+    let mut store = open(folder.path(), &clock);
+    for round in 0..4u64 {
+        store.put_until(b"small", b"1", START + round).unwrap();
+        store.put(b"large", &large).unwrap();
+        store.put_columns(b"columns", &columns).unwrap();
+        store.put_columns(b"few", &[(b"a", b"1")]).unwrap();
+        store.put_until(b"over", b"1", START - 1).unwrap();
+        if round >= 2 {
+            store.checkpoint().unwrap();
+        }
+        let before = store.stats().log_bytes;
+        for key in [&b"large"[..], b"columns", b"few"] {
+            store.expire(key, START + 100 + round).unwrap();
+        }
+        store.put_columns(b"columns", &[(b"new", &round.to_be_bytes())]).unwrap();
+        store.expire(b"columns", START + 200 + round).unwrap();
+        assert!(store.stats().log_bytes - before < 2000, "no large row was logged whole");
+        if round % 2 == 1 {
+            store.checkpoint().unwrap();
+        }
+        let state = store.range((Unbounded, Unbounded), Direction::Forward, 9);
+        assert_eq!(state.len(), 4);
+        drop(store);
+        store = open(folder.path(), &clock);
+        assert_eq!(store.range((Unbounded, Unbounded), Direction::Forward, 9), state, "round {round}");
+        assert_eq!((check(&store), store.len(), store.recovery().keys), (5, 4, 4));
+        let times: Vec<_> = state.iter().map(|entry| entry.expires_at).collect();
+        let at = |ms| Some(START + ms + round);
+        assert_eq!(times, [at(200), at(100), at(100), at(0)]);
+    }
+}
+
+/// Whatever some threads and the one that removes do to a few keys, in the end the order is that of the rows.
+#[test]
+fn the_order_agrees_with_the_rows_in_the_end() {
+    for index in IndexKind::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::manual(START);
+        let options = StoreOptions { durability: Durability::None, ..options(index, &clock) };
+        let store = Store::open(folder.path(), options).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let (store, clock) = (&store, &clock);
+                scope.spawn(move || {
+                    let mut random = thread + 1;
+                    for _ in 0..4000 {
+                        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        let (dice, key) = (random >> 60, (random >> 40 & 7).to_be_bytes());
+                        let at = clock.now() + (random >> 50 & 15);
+                        match dice {
+                            0..5 => drop(store.put_until(&key, b"1", at).unwrap()),
+                            5..8 => drop(store.expire(&key, at).unwrap()),
+                            8 => drop(store.persist(&key).unwrap()),
+                            9 => drop(store.put(&key, b"1").unwrap()),
+                            10 => drop(store.remove(&key).unwrap()),
+                            11 => drop(store.increment(&key, 1).unwrap()),
+                            12 => drop(remove_overdue(store.inner(), 4).unwrap()),
+                            13 => clock.advance(Duration::from_millis(10)),
+                            _ => assert!(store.len() <= 8),
+                        }
+                    }
+                });
+            }
+        });
+        check(&store);
+        clock.advance(Duration::from_secs(10));
+        remove_overdue(store.inner(), 100).unwrap();
+        assert_eq!((check(&store), store.len()), (0, store.inner().index.len()), "{index}");
+    }
+}
+
+/// A key's value and time, as a plain map has them.
+type Model = BTreeMap<u8, (Vec<u8>, Option<u64>)>;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Writes, passing time, removals, checkpoints and restarts: what is seen is what a plain map says, and versions rise.
+    #[test]
+    fn expires_as_a_map_does(
+        index in 0usize..IndexKind::ALL.len(),
+        steps in prop::collection::vec((0u8..14, 0u8..4, 0u64..2000), 1..120),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::manual(START);
+        let options = StoreOptions { durability: Durability::Buffered, ..options(IndexKind::ALL[index], &clock) };
+        let mut store = Store::open(folder.path(), options.clone()).unwrap();
+        let mut model = Model::new();
+        let mut versions: BTreeMap<u8, u64> = BTreeMap::new();
+        for (what, key, number) in steps {
+            let (name, now) = ([b'k', key], clock.now());
+            let at = now + number;
+            match what {
+                0..3 => {
+                    store.put_until(&name, &[what], at).unwrap();
+                    model.insert(key, (vec![what], Some(at)));
+                }
+                3 => {
+                    store.put(&name, &[what]).unwrap();
+                    model.insert(key, (vec![what], None));
+                }
+                4..6 => {
+                    prop_assert_eq!(store.expire(&name, at).unwrap(), model.contains_key(&key));
+                    model.entry(key).and_modify(|(_, time)| *time = Some(at));
+                }
+                6 => {
+                    prop_assert_eq!(store.persist(&name).unwrap(), model.contains_key(&key));
+                    model.entry(key).and_modify(|(_, time)| *time = None);
+                }
+                7 => {
+                    prop_assert_eq!(store.remove(&name).unwrap(), model.remove(&key).is_some());
+                }
+                8 => {
+                    let long = vec![what; 3000];
+                    store.put_until(&name, &long, at).unwrap();
+                    model.insert(key, (long, Some(at)));
+                }
+                9 => drop(remove_overdue(store.inner(), 2).unwrap()),
+                10 => drop(store.checkpoint().unwrap()),
+                11 => {
+                    drop(store);
+                    store = Store::open(folder.path(), options.clone()).unwrap();
+                }
+                _ => clock.advance(Duration::from_millis(number)),
+            }
+            let now = clock.now();
+            model.retain(|_, (_, at)| at.is_none_or(|at| at >= now));
+            let seen = store.range((Unbounded, Unbounded), Direction::Forward, 99);
+            for entry in &seen {
+                let last = versions.entry(entry.key[1]).or_default();
+                prop_assert!(entry.version >= *last, "a version was used again");
+                *last = entry.version;
+            }
+            let seen: Model = seen.into_iter().map(|entry| (entry.key[1], (entry.value.unwrap(), entry.expires_at))).collect();
+            prop_assert_eq!(&seen, &model);
+            prop_assert_eq!(store.len(), model.len());
+            check(&store);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Writes to columns, wherever they lie: in the row of their key, or, if they are too many for one, each by itself in the members' index.
+//!
+//! ```text
+//!   put_columns ─► update_recorded ─┬─ a row of few columns, or none ──────► the row is replaced
+//!                                   ├─ the new row has too many ───────────► its columns become members, and a row that stands for them takes its place
+//!                                   └─ the row stands for many columns ────► some members are put or removed; the row stays
+//! ```
+//!
+//! Many columns begin all at once, with the row that had them or would have, under a new collection's lock (`collection`, invariant 4): so on disk there is the old row, or the
+//! new one with all its columns. They do not become few again.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use super::columns::{Recorder, check_columns, decide_put, decide_removal, decide_update};
+use super::members::MemberWriter;
+use super::writer::{Change, Updated};
+use super::{RowWriter as _, Writer};
+use crate::collection::{Collection, Kind, MEMBER_BYTES_MAX};
+use crate::row::table::{self, Column};
+use crate::row::{Row, RowRef, Rows};
+use crate::{Error, Result};
+
+/// Columns of a row, at most, where writes spread those that are more; see [`Session::spread_columns`](crate::Session::spread_columns).
+pub const ROW_COLUMNS_MAX: usize = 64;
+
+/// Why a write to columns is not done to a row.
+enum Elsewhere<E> {
+    /// The row, of this version, stands for them.
+    Hash(Arc<Collection>, u64),
+    /// They would be too many: the row that they would make of the one of that version.
+    Spread(Row, Option<u64>),
+    Failed(E),
+}
+
+impl<E: From<Error>> From<Error> for Elsewhere<E> {
+    fn from(error: Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Writer<'_> {
+    /// Whether a row is to be replaced by one that stands for its columns. While the budget is used up rows stay as they are, since that takes memory.
+    fn spreads(&self) -> impl Fn(RowRef<'_>) -> bool + use<> {
+        let may = self.spread && (self.admitted || self.over_budget.is_none());
+        move |row| {
+            let fits = |(name, _): Column<'_>| name.len() <= MEMBER_BYTES_MAX;
+            may && row.column_count() > ROW_COLUMNS_MAX && row.columns().all(fits)
+        }
+    }
+
+    /// Changes columns: `in_row` makes another row of the present one, `elsewhere` changes those that lie elsewhere. Either may be called again if another writer gets in
+    /// between.
+    fn change_columns<E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        mut in_row: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
+        mut elsewhere: impl FnMut(&mut HashWriter<'_>) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<Updated, E> {
+        let spreads = self.spreads();
+        loop {
+            let updated = self.update_recorded(key, |current, rows, recorder| {
+                let hash = current.filter(|row| row.is_hash());
+                if let Some((collection, row)) = hash.and_then(RowRef::shared_collection).zip(current) {
+                    return Err(Elsewhere::Hash(collection, row.version()));
+                }
+                match in_row(current, rows, recorder).map_err(Elsewhere::Failed)? {
+                    Change::Put(row) if spreads(row.as_ref()) => {
+                        Err(Elsewhere::Spread(row, current.map(RowRef::version)))
+                    }
+                    change => Ok(change),
+                }
+            });
+            // Without an answer the collection died, or the row changed, meanwhile.
+            let done = match updated {
+                Ok(updated) => Some(updated),
+                Err(Elsewhere::Failed(error)) => return Err(error),
+                Err(Elsewhere::Spread(row, base)) => self.spread_row(key, &row, base)?,
+                Err(Elsewhere::Hash(collection, version)) => {
+                    let change = |members: MemberWriter<'_>| elsewhere(&mut HashWriter { members });
+                    let changed = self.change_collection(key, &collection, change)?;
+                    changed.map(|changed| Updated { existed: true, changed, version })
+                }
+            };
+            if let Some(updated) = done {
+                return Ok(updated);
+            }
+        }
+    }
+
+    /// Puts a row that stands for the columns of `row`, if the key still has version `base`.
+    fn spread_row(&mut self, key: &[u8], row: &Row, base: Option<u64>) -> Result<Option<Updated>> {
+        self.inner.check_sizes(key, 0)?;
+        let row = row.as_ref();
+        let made = self.make_collection(key, Kind::Hash, base, row.expires_at(), |members| {
+            let mut hash = HashWriter { members };
+            row.columns().try_for_each(|(name, value)| hash.put(name, value).map(drop))
+        })?;
+        Ok(made.map(|((), version)| Updated { existed: base.is_some(), changed: true, version }))
+    }
+
+    /// As [`put_columns`](super::RowWriter::put_columns), of columns that were checked.
+    pub(super) fn put_checked_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
+        let new = Cell::new(0);
+        self.change_columns(
+            key,
+            |current, rows, recorder| {
+                let (change, count) = decide_put(key, columns, current, rows, recorder)?;
+                new.set(count);
+                Ok(change)
+            },
+            |hash| {
+                hash.members.expect(columns.iter().map(|(name, _)| *name));
+                hash.admit(columns)?;
+                let mut count = 0;
+                for (name, value) in columns {
+                    count += usize::from(hash.put(name, value)?);
+                }
+                new.set(count);
+                Ok::<_, Error>(true)
+            },
+        )?;
+        Ok(new.get())
+    }
+
+    /// As [`remove_columns`](super::RowWriter::remove_columns).
+    pub(super) fn remove_named_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
+        let gone = Cell::new(0);
+        self.change_columns(
+            key,
+            |current, rows, recorder| {
+                let (change, count) = decide_removal(key, names, current, rows, recorder)?;
+                gone.set(count);
+                Ok(change)
+            },
+            |hash| {
+                hash.members.expect(names.iter().copied());
+                let mut count = 0;
+                for name in names {
+                    count += usize::from(hash.remove(name)?);
+                }
+                gone.set(count);
+                Ok::<_, Error>(count > 0)
+            },
+        )?;
+        Ok(gone.get())
+    }
+
+    /// As [`update_column`](super::RowWriter::update_column).
+    pub(super) fn update_named_column<E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        column: &[u8],
+        decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
+    ) -> std::result::Result<Updated, E> {
+        let (inner, decide) = (self.inner, RefCell::new(decide));
+        self.change_columns(
+            key,
+            |current, rows, recorder| {
+                decide_update(key, column, current, rows, recorder, &mut *decide.borrow_mut())
+            },
+            |hash| {
+                let present = hash.members.look(column).and_then(RowRef::value);
+                let Some(value) = (decide.borrow_mut())(present)? else { return Ok(false) };
+                let set = [(column, &value[..])];
+                check_columns(key, &set)?;
+                inner.check_sizes(key, table::content_len(&set))?;
+                hash.admit(&set)?;
+                hash.put(column, &value)?;
+                Ok(true)
+            },
+        )
+    }
+}
+
+/// Columns that lie in the members' index, held alone.
+struct HashWriter<'w> {
+    members: MemberWriter<'w>,
+}
+
+impl HashWriter<'_> {
+    /// Refuses columns of which one cannot be put, before the first one is.
+    fn admit(&mut self, columns: &[Column<'_>]) -> Result<()> {
+        for (name, value) in columns {
+            check_name(name)?;
+            if let Err(refused) = self.members.admit_growth() {
+                let present = self.members.look(name).and_then(RowRef::value);
+                if present.is_none_or(|present| present.len() < value.len()) {
+                    return Err(refused);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a column; whether its name is new.
+    fn put(&mut self, name: &[u8], value: &[u8]) -> Result<bool> {
+        self.members.note_value(name);
+        let seen = self.members.look(name).map(RowRef::version);
+        self.members.put(seen, value)?;
+        self.members.state.columns += u64::from(seen.is_none());
+        Ok(seen.is_none())
+    }
+
+    /// Removes a column; whether it was there.
+    fn remove(&mut self, name: &[u8]) -> Result<bool> {
+        self.members.note_value(name);
+        let Some(seen) = self.members.look(name).map(RowRef::version) else { return Ok(false) };
+        self.members.remove(seen)?;
+        self.members.state.columns -= 1;
+        Ok(true)
+    }
+}
+
+/// Refuses a name that the members' index does not take.
+pub(super) fn check_name(name: &[u8]) -> Result<()> {
+    let (len, limit) = (name.len(), MEMBER_BYTES_MAX);
+    if len > limit { Err(Error::ColumnNameTooLong { len, limit }) } else { Ok(()) }
+}

@@ -1,0 +1,236 @@
+//! What writes to collections of any kind share: who holds a collection's lock changes its members, and its main row where it begins or ends.
+
+use std::sync::Arc;
+
+use skein_index::{Change as Verdict, LocalGuard};
+use skein_sync::locks::alone;
+
+use super::Writer;
+use super::writer::{Change, Exchanged, exchange};
+use crate::collection::{Collection, ID, Kind, State, member_key, weight};
+use crate::record;
+use crate::records::Records;
+use crate::row::{Row, RowRef};
+use crate::store::Inner;
+use crate::{Error, Result};
+
+/// Members that are looked up ahead of their writes, at most: as many as stay in the cache until then.
+const EXPECTED_MAX: usize = 512;
+
+impl Writer<'_> {
+    /// Runs `change` on a collection whose lock is held.
+    fn run_change<R, E>(
+        &mut self,
+        collection: &Collection,
+        state: &mut State,
+        change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        let over_budget = self.over_budget.as_ref().filter(|_| !self.admitted);
+        let (order_bytes, changes, epoch) = (state.order.memory(), state.changes, self.inner.epoch());
+        let answer = change(MemberWriter {
+            inner: self.inner,
+            collection,
+            guard: collection.members().enter(),
+            state,
+            records: &mut self.records,
+            over_budget,
+            key: Vec::new(),
+            epoch,
+            changed: false,
+            viewed: collection.is_viewed(),
+        });
+        collection.members().account(order_bytes, state.order.memory());
+        if state.changes != changes {
+            self.note_epoch(epoch);
+        }
+        answer
+    }
+
+    /// Changes a collection that was found at `key`, and removes the key with its last member; `None` if it is dead.
+    pub(super) fn change_collection<R, E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        collection: &Collection,
+        change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<R>, E> {
+        let mut state = alone(collection.state());
+        if state.dead {
+            return Ok(None);
+        }
+        let answer = self.run_change(collection, &mut state, change);
+        if state.len() == 0 || std::mem::take(&mut state.cleared) {
+            // If the row is another one by now, whoever put that finds the collection dead.
+            self.remove_if(key, |row| row.collection().is_some_and(|other| std::ptr::eq(other, collection)))?;
+            collection.end(&mut state);
+        }
+        answer.map(Some)
+    }
+
+    /// Makes a collection of what `change` puts, and the key's row stand for it until `expires`, if the key still has version `base` (`None`: is still absent). The answer
+    /// has the row's version (0 if there was nothing to put), and is `None` if another writer got in between; nothing was done then.
+    pub(super) fn make_collection<R, E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        kind: Kind,
+        base: Option<u64>,
+        expires: Option<u64>,
+        change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<(R, u64)>, E> {
+        let collection = self.inner.members.make(kind);
+        let mut state = alone(collection.state());
+        let mark = self.records.mark();
+        let answer = self.run_change(&collection, &mut state, change);
+        let empty = state.len() == 0 || std::mem::take(&mut state.cleared);
+        let published = match &answer {
+            Ok(_) if !empty => self.publish(key, &collection, base, expires),
+            _ => Ok(None),
+        };
+        if let Ok(Some(version)) = published {
+            return answer.map(|answer| Some((answer, version)));
+        }
+        self.records.take_back(mark);
+        collection.end(&mut state);
+        published?;
+        // Nothing to put, or an error: that is the answer. Else somebody else has put something at the key.
+        if empty || answer.is_err() { answer.map(|answer| Some((answer, 0))) } else { Ok(None) }
+    }
+
+    /// Puts the main row of a new collection, if the key still has version `base`; the row's version.
+    fn publish(
+        &mut self,
+        key: &[u8],
+        collection: &Arc<Collection>,
+        base: Option<u64>,
+        expires: Option<u64>,
+    ) -> Result<Option<u64>> {
+        let (inner, time) = (self.inner, self.time());
+        let seen = inner.index.get(key, &self.guard);
+        if time.live(seen).map(RowRef::version) != base {
+            return Ok(None);
+        }
+        // What has expired gives way.
+        let expired = seen.and_then(RowRef::shared_collection);
+        let replaced = seen.and_then(RowRef::expires_at);
+        let row = Row::of_collection(&inner.rows, collection.clone(), expires);
+        let start = self.records.begin(|out| record::write_row(out, key, row.as_ref()));
+        // SAFETY: no place is given.
+        let exchanged = unsafe { exchange(inner, key, None, seen, Change::Put(row), &self.guard) }?;
+        let Some(Exchanged { version, epoch, left }) = exchanged else {
+            return Ok(None);
+        };
+        self.left += left;
+        self.recorded(start, version, epoch);
+        self.settle(key, replaced, expires);
+        if let Some(expired) = expired {
+            expired.bury();
+        }
+        Ok(Some(version))
+    }
+}
+
+/// The members of a collection whose lock is held, and their records.
+pub(super) struct MemberWriter<'w> {
+    inner: &'w Inner,
+    collection: &'w Collection,
+    guard: LocalGuard<'w>,
+    pub(super) state: &'w mut State,
+    records: &'w mut Records,
+    over_budget: Option<&'w Error>,
+    /// Of the member that was looked up last.
+    key: Vec<u8>,
+    epoch: u64,
+    changed: bool,
+    /// There are views of the collection, for which what is changed is noted.
+    viewed: bool,
+}
+
+impl MemberWriter<'_> {
+    /// The row of a member, which what is called next is about.
+    pub(super) fn look(&mut self, member: &[u8]) -> Option<RowRef<'_>> {
+        let key = member_key(&mut self.key, self.collection.id(), member);
+        self.collection.members().index.get(key, &self.guard)
+    }
+
+    /// Notes, for views, that a member's score is about to change; `None` for no member.
+    #[inline]
+    pub(super) fn note_score(&self, member: &[u8], was: Option<f64>, score: Option<f64>) {
+        if self.viewed {
+            self.collection.note_score(member, was, score);
+        }
+    }
+
+    /// Notes, for views, that a member's value is about to change.
+    #[inline]
+    pub(super) fn note_value(&mut self, name: &[u8]) {
+        if self.viewed {
+            let collection = self.collection;
+            collection.note_value(name, self.look(name).and_then(RowRef::value));
+        }
+    }
+
+    /// Looks members up, with overlapping reads and for the cache only.
+    pub(super) fn expect<'m>(&self, members: impl Iterator<Item = &'m [u8]>) {
+        let id = self.collection.id().to_be_bytes();
+        let keys: Vec<Vec<u8>> =
+            members.take(EXPECTED_MAX).map(|member| [&id[..], member].concat()).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        if keys.len() > 1 {
+            self.collection.members().index.get_many(&keys, &self.guard, |_, row| {
+                std::hint::black_box(row.map(RowRef::version));
+            });
+        }
+    }
+
+    /// Refuses to add while the budget is used up.
+    pub(super) fn admit_growth(&self) -> Result<()> {
+        self.over_budget.map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Puts the member that was looked up last, whose row has version `seen` if it is there.
+    pub(super) fn put(&mut self, seen: Option<u64>, value: &[u8]) -> Result<()> {
+        let (members, key) = (self.collection.members(), &self.key[..]);
+        let version = seen.map_or_else(|| self.inner.stripes.first_version(key), |version| version + 1);
+        let mut row = members.rows.value(&[value])?;
+        row.set_version(version);
+        let after = weight(&key[ID..], row.as_ref());
+        let start = self.records.begin(|out| record::write_member(out, key, value));
+        match members.index.insert(key, row, &self.guard) {
+            Ok(before) => {
+                let weighed = before.map_or(0, |row| weight(&key[ID..], row));
+                self.state.bytes = (self.state.bytes + after).saturating_sub(weighed);
+                _ = members.rows.left(before, &self.guard);
+            }
+            Err(refused) => {
+                self.records.cancel(start);
+                return Err(refused.into());
+            }
+        }
+        self.done(start, version);
+        Ok(())
+    }
+
+    /// Removes the member that was looked up last, whose row has version `seen`.
+    pub(super) fn remove(&mut self, seen: u64) -> Result<()> {
+        let (members, key, version) = (self.collection.members(), &self.key[..], seen + 1);
+        let start = self.records.begin(|out| record::write_remove_member(out, key));
+        match members.index.compute(key, |_| Verdict::Remove, &self.guard) {
+            Ok(removed) => {
+                let weighed = removed.before.map_or(0, |row| weight(&key[ID..], row));
+                self.state.bytes = self.state.bytes.saturating_sub(weighed);
+                _ = members.rows.left(removed.before, &self.guard);
+            }
+            Err(refused) => {
+                self.records.cancel(start);
+                return Err(refused.into());
+            }
+        }
+        self.inner.stripes.raise_floor(key, version);
+        self.done(start, version);
+        Ok(())
+    }
+
+    fn done(&mut self, start: usize, version: u64) {
+        self.records.commit(start, version, self.epoch);
+        self.state.changes += u64::from(!std::mem::replace(&mut self.changed, true));
+    }
+}

@@ -1,0 +1,198 @@
+//! Read-modify-writes of a key: the closure decides on the row that it sees, and the row is exchanged if it is still that one.
+//!
+//! A row that stands for a collection owns a share of it, so an exchange hands the collections over, too: the one that comes is adopted before, and the
+//! one that goes is buried after; if nothing was exchanged, what was adopted is given up again.
+
+use std::sync::Arc;
+
+use skein_index::{Change as Verdict, Guard};
+
+use super::{Change, Updated, Writer, bury};
+use crate::collection::Collection;
+use crate::index::Place;
+use crate::row::table::{self, Column};
+use crate::row::{RowRef, Rows};
+use crate::session::columns::{Recorder, RowWriter, check_columns};
+use crate::store::Inner;
+use crate::{Error, Result};
+
+/// The collections of two rows of which one is to replace the other, if they are not the same.
+struct Handover {
+    old: Option<Arc<Collection>>,
+    new: Option<Arc<Collection>>,
+}
+
+impl Handover {
+    /// Before `seen` is changed. A row that differs in its time alone stands for the same collection, and one that was copied from another key for that one's.
+    fn begin(seen: Option<RowRef<'_>>, change: &Change) -> Result<Self> {
+        let old = seen.and_then(RowRef::shared_collection);
+        let new = match change {
+            Change::Put(row) => row.as_ref().shared_collection(),
+            _ => None,
+        };
+        if old.as_ref().map(|old| old.id()) == new.as_ref().map(|new| new.id()) {
+            return Ok(Self { old: None, new: None });
+        }
+        if new.as_ref().is_some_and(|new| !new.adopt()) {
+            return Err(Error::SetIsGone);
+        }
+        Ok(Self { old, new })
+    }
+
+    /// After it, whether it was `done` or not.
+    fn end(self, done: bool) {
+        bury(if done { self.old } else { self.new });
+    }
+}
+
+impl RowWriter for Writer<'_> {
+    type Error = Error;
+
+    fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
+        self.inner.check_sizes(key, bytes)
+    }
+
+    fn put_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
+        if columns.is_empty() {
+            return Ok(0);
+        }
+        self.check_sizes(key, table::content_len(columns))?;
+        check_columns(key, columns)?;
+        self.put_checked_columns(key, columns)
+    }
+
+    fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
+        self.remove_named_columns(key, names)
+    }
+
+    fn update_column<E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        column: &[u8],
+        decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
+    ) -> std::result::Result<Updated, E> {
+        self.update_named_column(key, column, decide)
+    }
+
+    fn update_recorded<E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        mut decide: impl FnMut(Option<RowRef<'_>>, &Rows, &mut Recorder<'_>) -> std::result::Result<Change, E>,
+    ) -> std::result::Result<Updated, E> {
+        self.turn()?;
+        Inner::check_key(key)?;
+        let (rows, time) = (&self.inner.rows, self.time());
+        let mut place = self.ahead.place_of(key);
+        // The place is of the main index, for an equal key, and found under this guard (invariants 1 and 2 of `ahead`).
+        loop {
+            let mut decided = Ok(Change::Keep);
+            // SAFETY: see above.
+            let seen = unsafe { self.inner.index.get_at(key, place, &self.guard) };
+            let live = time.live(seen);
+            self.inner.used(live);
+            let start = self.records.begin(|out| {
+                let mut recorder = Recorder(Some(out));
+                decided =
+                    decide(live, rows, &mut recorder).map(|change| recorder.settled(key, live, change, rows));
+            });
+            let unchanged =
+                Updated { existed: live.is_some(), changed: false, version: live.map_or(0, RowRef::version) };
+            let (mut expires, replaced) = (None, seen.and_then(RowRef::expires_at));
+            let change = match decided {
+                Ok(Change::Put(row)) => match self.admit_row(key, seen, &row, start) {
+                    Ok(()) => {
+                        expires = row.as_ref().expires_at();
+                        Change::Put(row)
+                    }
+                    Err(error) => {
+                        self.records.cancel(start);
+                        return Err(error.into());
+                    }
+                },
+                Ok(Change::Remove) if live.is_some() => Change::Remove,
+                Ok(Change::Keep | Change::Expire(_) | Change::Remove) => {
+                    self.records.cancel(start);
+                    return Ok(unchanged);
+                }
+                Err(error) => {
+                    self.records.cancel(start);
+                    return Err(error);
+                }
+            };
+            let handover = match Handover::begin(seen, &change) {
+                Ok(handover) => handover,
+                Err(error) => {
+                    self.records.cancel(start);
+                    return Err(error.into());
+                }
+            };
+            // SAFETY: see above.
+            let exchanged = unsafe { exchange(self.inner, key, place.take(), seen, change, &self.guard) };
+            handover.end(matches!(exchanged, Ok(Some(_))));
+            match exchanged {
+                Ok(Some(Exchanged { version, epoch, left })) => {
+                    self.left += left;
+                    self.recorded(start, version, epoch);
+                    self.settle(key, replaced, expires);
+                    return Ok(Updated { changed: true, version, ..unchanged });
+                }
+                Ok(None) => self.records.cancel(start),
+                Err(error) => {
+                    self.records.cancel(start);
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+}
+
+/// What an exchange took, and how many bytes have left the index by it.
+pub(in crate::session) struct Exchanged {
+    pub(in crate::session) version: u64,
+    pub(in crate::session) epoch: u64,
+    pub(in crate::session) left: usize,
+}
+
+/// Changes `key` if its row is still `seen`; `None` if the row is another one by now.
+///
+/// # Safety
+/// As for [`Index::compute_at`](crate::index::Index::compute_at).
+pub(in crate::session) unsafe fn exchange(
+    inner: &Inner,
+    key: &[u8],
+    place: Option<Place>,
+    seen: Option<RowRef<'_>>,
+    change: Change,
+    guard: &impl Guard,
+) -> Result<Option<Exchanged>> {
+    let mut change = Some(change);
+    let mut taken = None;
+    let exchange = |current: Option<RowRef<'_>>| {
+        let same = match (current, seen) {
+            (None, None) => true,
+            (Some(current), Some(seen)) => current.is(seen),
+            _ => false,
+        };
+        if !same {
+            return Verdict::Keep;
+        }
+        let version = inner.next_version(key, current);
+        match change.take() {
+            Some(Change::Put(mut row)) => {
+                taken = Some((version, inner.epoch()));
+                row.set_version(version);
+                Verdict::Put(row)
+            }
+            Some(Change::Remove) => {
+                taken = Some((version, inner.epoch()));
+                inner.stripes.raise_floor(key, version);
+                Verdict::Remove
+            }
+            Some(Change::Keep | Change::Expire(_)) | None => Verdict::Keep,
+        }
+    };
+    // SAFETY: the caller's.
+    let exchanged = unsafe { inner.index.compute_at(key, place, exchange, guard) }?;
+    let left = if taken.is_some() { inner.rows.left(exchanged.before, guard) } else { 0 };
+    Ok(taken.map(|(version, epoch)| Exchanged { version, epoch, left }))
+}

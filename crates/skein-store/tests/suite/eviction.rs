@@ -1,0 +1,261 @@
+//! What goes when memory is at its limit: which keys, how many, and that they do not come back.
+
+use crate::common::{Random, options};
+use skein_store::{Clock, Durability, Error, Eviction, IndexKind, Limits, Session, Store, StoreOptions};
+
+const LIMIT: usize = 4 << 20;
+
+fn limited(durability: Durability, limit: usize, eviction: Eviction) -> StoreOptions {
+    let limits = Limits { memory_bytes: Some(limit), eviction, ..Limits::default() };
+    StoreOptions { limits, ..options(durability) }
+}
+
+fn open(limit: usize, eviction: Eviction) -> (tempfile::TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), limited(Durability::None, limit, eviction)).unwrap();
+    (folder, store)
+}
+
+/// Writes as a server does: room is asked for first.
+fn put(session: &mut Session, key: &[u8], value: &[u8]) {
+    let wanted = key.len() + value.len() + 64;
+    // It is refused only while other threads hold much of what has gone.
+    let refused = (0..1_000).take_while(|_| session.make_room(wanted, 0).unwrap().0 < wanted).count();
+    assert!(refused < 1_000, "{:?}", session.store().stats());
+    session.write(|writer| writer.put(key, value)).unwrap().0.unwrap();
+}
+
+/// Bytes that keep others out.
+fn used(store: &Store) -> usize {
+    let memory = store.stats().memory;
+    memory.total() - memory.unreclaimed - memory.buffers
+}
+
+#[test]
+fn endless_writes_stay_within_the_limit_over_every_index() {
+    for index in IndexKind::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let options = StoreOptions { index, ..limited(Durability::None, LIMIT, Eviction::Lru) };
+        let store = Store::open(folder.path(), options).unwrap();
+        let mut session = store.session();
+        session.admit_all();
+        let mut most = 0;
+        for i in 0..100_000_u64 {
+            put(&mut session, &i.to_be_bytes(), &[7; 100]);
+            if i % 1000 == 0 {
+                most = most.max(used(&store));
+            }
+        }
+        let stats = store.stats();
+        assert!(most <= LIMIT, "{index}: {most}; {stats:?}");
+        assert!(stats.memory.total() < LIMIT + LIMIT / 8, "{index}: {stats:?}");
+        // Nor is much more evicted than need be.
+        assert!(used(&store) > LIMIT * 3 / 4, "{index}: {stats:?}");
+        assert_eq!(stats.keys as u64 + stats.evicted, 100_000, "{index}");
+    }
+}
+
+/// Once, long writes evicted between two entries into the epoch, and their log refused the records of an epoch that had closed meanwhile: the process ended. Now
+/// what goes for them goes within the epoch that they have entered.
+#[test]
+fn so_do_long_writes_whose_epochs_close_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), limited(Durability::Buffered, LIMIT, Eviction::Lru)).unwrap();
+    let closed = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !closed.load(std::sync::atomic::Ordering::Relaxed) {
+                store.flush().unwrap();
+            }
+        });
+        let mut session = store.session();
+        let (written, _) = session
+            .write(|writer| {
+                (0..60_000_u64).try_for_each(|i| writer.put(&i.to_be_bytes(), &[7; 100]).map(drop))
+            })
+            .unwrap();
+        closed.store(true, std::sync::atomic::Ordering::Relaxed);
+        written.unwrap();
+    });
+    let stats = store.stats();
+    assert!(stats.evicted > 0 && used(&store) < LIMIT + LIMIT / 4, "{stats:?}");
+    assert_eq!(stats.keys as u64 + stats.evicted, 60_000);
+}
+
+#[test]
+fn so_do_those_of_several_threads() {
+    threads_stay_within_the_limit(2_000);
+}
+
+#[test]
+fn so_do_those_of_several_threads_and_of_large_values() {
+    threads_stay_within_the_limit(300_000);
+}
+
+fn threads_stay_within_the_limit(largest: u64) {
+    let limit = 16 << 20;
+    let (_folder, store) = open(limit, Eviction::Lru);
+    std::thread::scope(|scope| {
+        for thread in 0..4_u64 {
+            let store = &store;
+            scope.spawn(move || {
+                let mut session = store.session();
+                session.admit_all();
+                let mut random = Random(0x9e37_79b9 + thread);
+                for _ in 0..4_000 {
+                    let len = if random.below(20) == 0 { random.below(largest) } else { random.below(2_000) };
+                    put(&mut session, &random.next().to_be_bytes(), &vec![1; len as usize]);
+                    let now = used(store);
+                    // Each may have been told of the same room.
+                    assert!(now <= limit + 4 * 300_000, "{now}: {:?}", store.stats());
+                }
+            });
+        }
+    });
+    assert!(used(&store) <= limit, "{:?}", store.stats());
+    assert!(store.stats().evicted > 1_000);
+}
+
+#[test]
+fn the_simple_methods_evict_by_themselves() {
+    let (_folder, store) = open(LIMIT, Eviction::Lru);
+    for i in 0..60_000_u32 {
+        store.put(&i.to_be_bytes(), &[7; 100]).unwrap();
+    }
+    let stats = store.stats();
+    assert!(stats.evicted > 20_000 && used(&store) < LIMIT + LIMIT / 16, "{stats:?}");
+    // Without leave to evict, what adds is refused, and the limit may be raised again.
+    store.set_memory_limit(Some(LIMIT / 2), Eviction::None);
+    assert!(matches!(store.put(b"new", b"1"), Err(Error::OverBudget { .. })));
+    store.set_memory_limit(None, Eviction::None);
+    store.put(b"new", b"1").unwrap();
+    assert_eq!(store.memory_limit(), (None, Eviction::None));
+}
+
+#[test]
+fn a_collection_goes_as_one_key() {
+    for index in IndexKind::ALL {
+        collections_go_as_one_key(index);
+    }
+}
+
+/// Once, where members take more than in the default index, what dead sets had left was taken for living, and nearly all others went for it.
+fn collections_go_as_one_key(index: IndexKind) {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions { index, ..limited(Durability::None, LIMIT, Eviction::Lru) };
+    let store = Store::open(folder.path(), options).unwrap();
+    let mut session = store.session();
+    session.spread_columns(true);
+    session.admit_all();
+    for i in 0..60_u32 {
+        session.make_room(200_000, 0).unwrap();
+        let put = session.write(|writer| {
+            writer.change_set::<_, Error>(&i.to_be_bytes(), true, |set| {
+                (0..2_000_u32).try_for_each(|member| set.put(&member.to_be_bytes(), 1.0).map(drop))
+            })
+        });
+        put.unwrap().0.unwrap();
+    }
+    let stats = store.stats();
+    assert!(stats.evicted > 20 && stats.keys >= 5, "{index}: {stats:?}");
+    assert!(used(&store) < LIMIT + 400_000, "{index}: {stats:?}");
+}
+
+#[test]
+fn of_keys_that_expire_the_first_go_and_no_others() {
+    let (_folder, store) = open(LIMIT, Eviction::Ttl);
+    let mut session = store.session();
+    session.admit_all();
+    let soon = store.options().clock.now() + 1_000_000;
+    for i in 0..2_000_u32 {
+        put(&mut session, format!("stays{i}").as_bytes(), &[7; 100]);
+    }
+    let mut last = 0;
+    for i in 0..40_000_u64 {
+        let room = session.make_room(200, 0).unwrap().0;
+        assert!(room >= 200, "{room}");
+        // Later ones are written first in every hundred.
+        let expires = soon + (i / 100) * 100 + (100 - i % 100);
+        last = last.max(expires);
+        session.write(|writer| writer.put_until(&i.to_be_bytes(), &[7; 100], expires)).unwrap().0.unwrap();
+    }
+    assert!(used(&store) <= LIMIT);
+    assert!((0..2_000).all(|i| store.get(format!("stays{i}").as_bytes()).unwrap().is_some()));
+    let left: Vec<u64> = (0..40_000_u64).filter_map(|i| store.expires_at(&i.to_be_bytes())).collect();
+    let first = left.iter().min().unwrap();
+    // Whatever expires before the first that is left has gone.
+    assert!(left.len() > 5_000 && *first > soon + 100, "{}", left.len());
+    assert_eq!(left.iter().filter(|at| **at > first + 100).count() as u64 / 100, (last - first - 100) / 100);
+    // When none expires any more, nothing can go.
+    for i in 0..40_000_u64 {
+        store.persist(&i.to_be_bytes()).unwrap();
+    }
+    let refused = (0..60_000_u32).find(|i| {
+        let room = session.make_room(200, 0).unwrap().0;
+        if room >= 200 {
+            session.write(|writer| writer.put(&i.to_be_bytes(), &[7; 100])).unwrap().0.unwrap();
+        }
+        room < 200
+    });
+    assert!(refused.is_some(), "{:?}", store.stats());
+}
+
+/// The share of lookups that find their key, of a skewed trace whose favourites move, in a cache of about a third of the keys.
+fn hits(evict: impl Fn(&mut Session, &mut Random, &mut Vec<u64>, u64) -> bool) -> f64 {
+    let (_folder, store) = open(LIMIT, Eviction::Lru);
+    let mut session = store.session();
+    session.admit_all();
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let (mut found, mut present, keys) = (0, Vec::new(), 60_000);
+    let rounds = 400_000_u32;
+    for i in 0..rounds {
+        // Four in five ask for one of a fifteenth of the keys, spread over all of them; which one moves once.
+        let favourite = random.below(keys / 15) * 15 + if i < rounds / 2 { 3 } else { 8 };
+        let key = if random.below(5) == 0 { random.below(keys) } else { favourite };
+        let there = session.get_with(&key.to_be_bytes(), |row| row.is_some());
+        found += u32::from(there);
+        if !there && evict(&mut session, &mut random, &mut present, key) {
+            session.write(|writer| writer.put(&key.to_be_bytes(), &[7; 100])).unwrap().0.unwrap();
+        }
+    }
+    f64::from(found) / f64::from(rounds)
+}
+
+#[test]
+fn what_goes_was_not_used_for_long() {
+    let lru = hits(|session, _, _, _| session.make_room(172, 0).unwrap().0 >= 172);
+    let by_chance = hits(|session, random, present, key| {
+        // As many keys as the other keeps.
+        if present.len() >= 18_000 {
+            let at = random.below(present.len() as u64) as usize;
+            let gone: u64 = present.swap_remove(at);
+            session.write(|writer| writer.remove(&gone.to_be_bytes())).unwrap().0.unwrap();
+        }
+        present.push(key);
+        true
+    });
+    assert!(lru > by_chance + 0.04, "{lru} of lookups are hits; if keys go by chance, {by_chance}");
+}
+
+#[test]
+fn what_was_evicted_does_not_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), limited(Durability::Sync, LIMIT, Eviction::Lru)).unwrap();
+    let mut session = store.session();
+    session.admit_all();
+    for i in 0..40_000_u64 {
+        put(&mut session, &i.to_be_bytes(), &[7; 100]);
+    }
+    store.flush().unwrap();
+    let there = |store: &Store| -> Vec<u64> {
+        (0..40_000_u64).filter(|i| store.get(&i.to_be_bytes()).unwrap().is_some()).collect()
+    };
+    let (before, evicted) = (there(&store), store.stats().evicted);
+    assert!(evicted > 5_000 && before.len() as u64 + evicted == 40_000);
+    // As a kill leaves it.
+    let copy = tempfile::tempdir().unwrap();
+    crate::common::copy(folder.path(), copy.path());
+    let clock = Clock::system();
+    let again = Store::open(copy.path(), StoreOptions { clock, ..options(Durability::Sync) }).unwrap();
+    assert_eq!(there(&again), before);
+}

@@ -1,0 +1,192 @@
+//! What is on disk stays readable: data folders that programs of other times wrote, kept in `tests/data`: `format` of `identity` 2, `format-3` of 3, all else of
+//! version 1; and what is of another version is refused, older or newer, and not touched.
+//!
+//! The folders were written by [`write`], and the second by [`write_kinds`] too, run once by `SKEIN_WRITE_FORMAT=DIR cargo test -p skein-store --test suite format`. When
+//! a format gets a new version, write another folder and keep these.
+
+use std::ops::Bound::Unbounded;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use crate::common::{copy, files, open, options};
+use skein_log::storage::OsStorage;
+use skein_store::{Batch, Direction, Durability, Entry, Error, RowWriter as _, Store, inspect};
+
+/// A store with every kind of row and of record: some in a checkpoint, some in two logs after it.
+fn write(folder: &Path) {
+    let store = open(folder, Durability::Sync);
+    let mut sessions = [store.session(), store.session()];
+    for part in ["checkpoint", "log"] {
+        for (i, session) in sessions.iter_mut().enumerate() {
+            let key = |name: &str| format!("{name} {i}").into_bytes();
+            let written = session.write(|w| {
+                w.put(&key(&format!("value in the {part}")), part.as_bytes())?;
+                w.put_columns(&key("columns"), &[(part.as_bytes(), b"yes"), (b"", b"the empty name")])?;
+                // Large enough for blocks: in the log it is a merge.
+                for n in 0..if part == "log" { 3 } else { 40 } {
+                    w.put_columns(&key("large"), &[(format!("{n:02}").as_bytes(), &[n; 60])])?;
+                }
+                w.remove_columns(&key("large"), &[b"07"])?;
+                w.put(&key("gone"), part.as_bytes())?;
+                w.remove(&key("gone"))
+            });
+            written.unwrap().0.unwrap();
+        }
+        if part == "checkpoint" {
+            store.checkpoint().unwrap();
+        }
+    }
+    let mut batch = Batch::new();
+    batch.put([0, 255, 0], [1, 0, 2]).put("", "the empty key").remove("value in the log 1");
+    store.apply(&batch).unwrap();
+    drop(sessions);
+    store.close().unwrap();
+}
+
+/// Times of expiry are this, in the year 5138, and a number, in milliseconds.
+const FAR: u64 = 99_999_999_999_000;
+
+/// What came later: times, sorted sets, spread columns; each in the checkpoint, in the logs, and changed from the one to the other.
+fn write_kinds(folder: &Path) {
+    let store = open(folder, Durability::Sync);
+    let mut session = store.session();
+    session.spread_columns(true);
+    for (n, part) in [(0_u32, "checkpoint"), (1, "log")] {
+        let of_part = |name: &str| format!("{name} of the {part}").into_bytes();
+        let written = session.write(|w| {
+            for set in [&b"set"[..], &of_part("set")] {
+                w.change_set::<_, Error>(set, true, |set| {
+                    set.put(part.as_bytes(), f64::from(n) - 0.5)?;
+                    set.put(b"", f64::from(n))?;
+                    set.put(b"gone", 1.0)?;
+                    set.remove(b"gone")
+                })?;
+            }
+            for n in 0..70_u64 {
+                w.put_columns(&of_part("hash"), &[(&n.to_be_bytes(), part.as_bytes())])?;
+            }
+            w.put_columns(&of_part("hash"), &[(b"gone", b"1")])?;
+            w.remove_columns(&of_part("hash"), &[b"gone"])?;
+            w.put_columns(b"hash of the checkpoint", &[(part.as_bytes(), b"yes")])?;
+            w.put_until(&of_part("value"), part.as_bytes(), FAR + u64::from(n))?;
+            w.put_columns(&of_part("timed"), &[(b"a", b"1")])?;
+            for key in ["set of the", "timed of the", "hash of the"] {
+                w.expire(format!("{key} {part}").as_bytes(), Some(FAR + u64::from(n)))?;
+            }
+            // Large enough for blocks: in the log the time is a record of its own.
+            w.put_columns(b"large", &[(b"a", &[1; 1000]), (b"b", &[2; 1000]), (part.as_bytes(), b"1")])?;
+            w.expire(b"large", Some(FAR + u64::from(n)))?;
+            w.expire(&of_part("value"), None)
+        });
+        written.unwrap().0.unwrap();
+        if part == "checkpoint" {
+            store.checkpoint().unwrap();
+        }
+    }
+    drop(session);
+    store.close().unwrap();
+}
+
+/// A key's entry, and the members in order if it is a sorted set.
+type Found = (Entry, Vec<(Vec<u8>, u64)>);
+
+fn entries(store: &Store) -> Vec<Found> {
+    let members = |entry: &Entry| {
+        store.session().get_with(&entry.key, |row| {
+            let mut found = Vec::new();
+            if let Some(set) = row.and_then(skein_store::RowRef::sorted_set) {
+                set.read().walk(0, Direction::Forward, |score, member| {
+                    found.push((member.to_vec(), score.to_bits()));
+                    ControlFlow::Continue(())
+                });
+            }
+            found
+        })
+    };
+    let entries = store.range((Unbounded, Unbounded), Direction::Forward, usize::MAX);
+    entries.into_iter().map(|entry| (entry.clone(), members(&entry))).collect()
+}
+
+fn kept(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// Opens a copy of a folder that was kept: it has what the same writes leave today, versions included, and goes on from there.
+fn check_kept(name: &str, checkpoint_rows: u64, writes: &[fn(&Path)]) {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&kept(name), folder.path());
+    let found = inspect(folder.path(), &OsStorage).unwrap();
+    assert!(found.damage.is_empty(), "{:?}", found.damage);
+    let store = open(folder.path(), Durability::Sync);
+    assert_eq!(store.recovery().checkpoint_rows, checkpoint_rows);
+    assert_eq!(store.recovery().log_records, found.log_records);
+    let now = tempfile::tempdir().unwrap();
+    for write in writes {
+        write(now.path());
+    }
+    let expected = entries(&open(now.path(), Durability::Sync));
+    assert_eq!(entries(&store), expected);
+    store.put(b"more", b"1").unwrap();
+    store.checkpoint().unwrap();
+    drop(store);
+    assert_eq!(open(folder.path(), Durability::Sync).len(), expected.len() + 1);
+    let identity = std::fs::read(folder.path().join("identity")).unwrap();
+    assert_eq!(identity[8..12], IDENTITY.to_le_bytes(), "older programs must not open it");
+}
+
+#[test]
+fn folders_of_other_times_are_read_as_they_were_written() {
+    if let Some(folder) = std::env::var_os("SKEIN_WRITE_FORMAT") {
+        write(folder.as_ref());
+        write_kinds(folder.as_ref());
+    }
+    check_kept("format", 6, &[write]);
+    check_kept("format-3", 90, &[write, write_kinds]);
+}
+
+/// The version of `identity` that is written.
+const IDENTITY: u32 = 3;
+
+/// The version of a kind of file, as `docs/format.md` has it.
+fn version_of(path: &Path) -> u32 {
+    if path.ends_with("identity") { IDENTITY } else { 1 }
+}
+
+#[test]
+fn other_versions_are_refused_and_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&kept("format-3"), folder.path());
+    let mut kinds = 0;
+    for (path, bytes) in files(folder.path()).into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
+        let known = version_of(&path);
+        assert_eq!(bytes[8..12], known.to_le_bytes(), "{path:?}");
+        kinds += 1;
+        let oldest = if known == IDENTITY { 2 } else { known };
+        for other in [oldest - 1, known + 1, u32::MAX] {
+            let mut foreign = bytes.clone();
+            foreign[8..12].copy_from_slice(&other.to_le_bytes());
+            std::fs::write(&path, &foreign).unwrap();
+            let before = files(folder.path());
+            let error = Store::open(folder.path(), options(Durability::Buffered)).unwrap_err();
+            let Error::UnknownFormat { path: named, found, known: at_most } = &error else {
+                panic!("{path:?}: {error}")
+            };
+            assert_eq!((named, *found, *at_most), (&path, other, known));
+            let said = match inspect(folder.path(), &OsStorage) {
+                Ok(found) => found.damage[0].to_string(),
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(said, error.to_string());
+            // A part is read after the logs were looked through; what is of the other version stays in any case.
+            let after = files(folder.path());
+            assert_eq!(after[&path], foreign);
+            assert!(
+                path.to_string_lossy().contains("part-") || after == before,
+                "{path:?}: something was changed"
+            );
+        }
+        std::fs::write(&path, &bytes).unwrap();
+    }
+    assert!(kinds >= 6, "an identity, a manifest, a part, a roster, two segments; {kinds} files");
+    open(folder.path(), Durability::Buffered);
+}

@@ -1,0 +1,441 @@
+//! Sorted sets in the store: both orders, their life, reopening, checkpoints, readers beside writers, power cuts.
+
+#![expect(clippy::cast_precision_loss, reason = "scores are small numbers")]
+
+use std::collections::BTreeMap;
+use std::ops::Bound::Unbounded;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::common::{LEVELS, Random, copy, open};
+use crate::power_cuts::{History, cut_everywhere};
+use skein_store::{
+    Direction, Durability, Error, MEMBER_BYTES_MAX, RowRef, RowWriter as _, Session, SetReader, SetWriter,
+    Store,
+};
+
+type Set = BTreeMap<Vec<u8>, f64>;
+
+/// The members in the order of scores.
+fn by_score(set: &Set) -> Vec<(f64, Vec<u8>)> {
+    let mut entries: Vec<(f64, Vec<u8>)> =
+        set.iter().map(|(member, score)| (*score, member.clone())).collect();
+    entries.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+    entries
+}
+
+fn entries(set: &SetReader<'_>) -> Vec<(f64, Vec<u8>)> {
+    let mut found = Vec::new();
+    set.walk(0, Direction::Forward, |score, member| {
+        found.push((score, member.to_vec()));
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+/// A set as the store has it, after a look that both orders say the same; `None` if the key is absent.
+fn read(session: &Session, key: &[u8]) -> Option<Set> {
+    session.get_with(key, |row| {
+        let set = row?.sorted_set().expect("a sorted set").read();
+        let found = entries(&set);
+        assert_eq!(found.len() as u64, set.len());
+        for (rank, (score, member)) in found.iter().enumerate() {
+            assert_eq!(set.score(member), Some(*score));
+            assert_eq!(set.rank(*score, member), rank as u64);
+        }
+        Some(found.into_iter().map(|(score, member)| (member, score)).collect())
+    })
+}
+
+fn put(session: &mut Session, key: &[u8], members: &[(&[u8], f64)]) {
+    let (done, _) = session
+        .write(|writer| {
+            writer.change_set::<_, Error>(key, true, |set| {
+                members.iter().try_for_each(|(member, score)| set.put(member, *score).map(drop))
+            })
+        })
+        .unwrap();
+    done.unwrap();
+}
+
+fn remove(session: &mut Session, key: &[u8], member: &[u8]) -> Option<f64> {
+    let (done, _) =
+        session.write(|writer| writer.change_set::<_, Error>(key, false, |set| set.remove(member))).unwrap();
+    done.unwrap().flatten()
+}
+
+#[test]
+fn a_set_begins_with_its_first_member_and_ends_with_its_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    let mut session = store.session();
+    assert_eq!(remove(&mut session, b"s", b"a"), None);
+    assert_eq!(read(&session, b"s"), None);
+    put(&mut session, b"s", &[(b"a", 1.0), (b"b", 1.0), (b"a", 2.0), (b"", -0.5)]);
+    let expected = Set::from([(b"a".to_vec(), 2.0), (b"b".to_vec(), 1.0), (Vec::new(), -0.5)]);
+    assert_eq!(read(&session, b"s"), Some(expected));
+    assert_eq!(store.len(), 1);
+    for (member, score) in [(&b"b"[..], 1.0), (b"", -0.5), (b"a", 2.0)] {
+        assert_eq!(remove(&mut session, b"s", member), Some(score));
+    }
+    assert_eq!((read(&session, b"s"), store.len()), (None, 0));
+    // A change that puts nothing makes nothing.
+    put(&mut session, b"s", &[]);
+    assert_eq!(store.len(), 0);
+    put(&mut session, b"s", &[(b"a", 7.0)]);
+    assert_eq!(read(&session, b"s"), Some(Set::from([(b"a".to_vec(), 7.0)])));
+}
+
+/// Ends a set by a write to its key.
+type End = fn(&mut skein_store::Writer<'_>) -> Result<(), Error>;
+
+#[test]
+fn whoever_replaces_or_removes_the_key_ends_the_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    let mut session = store.session();
+    let ends: [End; 4] = [
+        |writer| writer.put(b"s", b"value").map(drop),
+        |writer| writer.remove(b"s").map(drop),
+        |writer| {
+            writer
+                .update::<Error>(b"s", |_, rows| Ok(skein_store::Change::Put(rows.value(&[b"v"])?)))
+                .map(drop)
+        },
+        |writer| writer.update::<Error>(b"s", |_, _| Ok(skein_store::Change::Remove)).map(drop),
+    ];
+    for end in ends {
+        put(&mut session, b"s", &[(b"a", 1.0), (b"b", 2.0)]);
+        let wrong = session.write(|writer| writer.put_columns(b"s", &[(b"c", b"1")])).unwrap().0;
+        assert!(matches!(wrong, Err(Error::WrongKind { found: "a sorted set", .. })), "{wrong:?}");
+        session.write(end).unwrap().0.unwrap();
+        assert!(session.get_with(b"s", |row| row.is_none_or(|row| row.value().is_some())));
+        let wrong =
+            session.write(|writer| writer.change_set::<_, Error>(b"s", true, |set| set.put(b"c", 1.0)));
+        if session.get_with(b"s", |row| row.is_some_and(|row| row.value().is_some())) {
+            assert!(matches!(wrong.unwrap().0, Err(Error::WrongKind { .. })));
+        } else {
+            assert_eq!(
+                read(&session, b"s"),
+                Some(Set::from([(b"c".to_vec(), 1.0)])),
+                "nothing of the old set"
+            );
+        }
+        session.write(|writer| writer.remove(b"s")).unwrap().0.unwrap();
+    }
+    // What they left goes.
+    put(&mut session, b"t", &[(b"a", 1.0)]);
+    let one = store.stats().index_bytes;
+    for round in 0..200u32 {
+        let members: Vec<[u8; 4]> = (0..300u32).map(|member| (member + round).to_be_bytes()).collect();
+        let members: Vec<(&[u8], f64)> = members.iter().map(|member| (&member[..], 1.0)).collect();
+        put(&mut session, b"s", &members);
+        session.write(|writer| writer.remove(b"s")).unwrap().0.unwrap();
+    }
+    while store.stats().index_bytes > one + 100_000 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn limits_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = open(folder.path(), Durability::Buffered).session();
+    let long = vec![b'x'; MEMBER_BYTES_MAX + 1];
+    let mut change = |member: &[u8], score: f64| {
+        session
+            .write(|writer| writer.change_set::<_, Error>(b"s", true, |set| set.put(member, score)))
+            .unwrap()
+            .0
+    };
+    let refused = change(&long, 1.0).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "member of 65528 bytes is longer than the limit of 65527 bytes; shorten it or hash its tail"
+    );
+    assert!(matches!(change(b"a", f64::NAN), Err(Error::NotANumber)));
+    assert_eq!(change(&long[1..], f64::INFINITY).unwrap(), Some(None));
+    assert_eq!(read(&session, b"s"), Some(Set::from([(long[1..].to_vec(), f64::INFINITY)])));
+}
+
+/// Random changes to some sets, and the same to a model.
+fn churn(session: &mut Session, random: &mut Random, model: &mut BTreeMap<Vec<u8>, Set>, steps: u32) {
+    for _ in 0..steps {
+        let key = vec![b's', random.below(3) as u8];
+        let member = format!("member {}", random.below(200)).into_bytes();
+        match random.below(40) {
+            0 => {
+                session.write(|writer| writer.remove(&key)).unwrap().0.unwrap();
+                model.remove(&key);
+            }
+            1 => {
+                let cleared = session.write(|writer| {
+                    writer.change_set::<_, Error>(&key, false, |set| {
+                        set.clear();
+                        Ok(())
+                    })
+                });
+                assert_eq!(cleared.unwrap().0.unwrap().is_some(), model.remove(&key).is_some());
+            }
+            2..=14 => {
+                remove(session, &key, &member);
+                if let Some(set) = model.get_mut(&key) {
+                    set.remove(&member);
+                    if set.is_empty() {
+                        model.remove(&key);
+                    }
+                }
+            }
+            _ => {
+                let score = random.below(50) as f64 / 4.0;
+                put(session, &key, &[(&member, score)]);
+                model.entry(key).or_default().insert(member, score);
+            }
+        }
+    }
+}
+
+fn same(session: &Session, model: &BTreeMap<Vec<u8>, Set>) {
+    for key in 0..3 {
+        let key = vec![b's', key];
+        let expected = model.get(&key);
+        let found = read(session, &key);
+        assert_eq!(found.as_ref(), expected);
+        assert_eq!(found.as_ref().map(by_score), expected.map(by_score));
+    }
+}
+
+#[test]
+fn sets_are_there_again_after_a_start() {
+    for durability in LEVELS {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut random, mut model) = (Random(7), BTreeMap::new());
+        for round in 0..6 {
+            let store = open(folder.path(), durability);
+            let mut session = store.session();
+            same(&session, &model);
+            churn(&mut session, &mut random, &mut model, 400);
+            if round % 3 == 1 {
+                store.checkpoint().unwrap();
+            }
+            churn(&mut session, &mut random, &mut model, 200);
+            same(&session, &model);
+            assert_eq!(store.len(), model.len());
+        }
+    }
+}
+
+#[test]
+fn ids_are_not_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..4 {
+        let store = open(folder.path(), Durability::Buffered);
+        let mut session = store.session();
+        put(&mut session, b"s", &[(format!("of round {round}").as_bytes(), 1.0)]);
+        assert_eq!(read(&session, b"s").unwrap().len(), 1);
+        session.write(|writer| writer.remove(b"s")).unwrap().0.unwrap();
+        put(&mut session, b"t", &[(format!("of round {round}").as_bytes(), 1.0)]);
+        assert_eq!(read(&session, b"t").unwrap().len(), round + 1);
+    }
+}
+
+#[test]
+fn a_copy_made_beside_a_writer_opens_with_whole_sets() {
+    let (folder, copied) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = open(folder.path(), Durability::Buffered);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut session = store.session();
+            // Each command moves one from one member to the other, so the sum is always the same.
+            put(&mut session, b"s", &[(b"a", 1000.0), (b"b", 0.0)]);
+            for step in 0.. {
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let a = f64::from(step % 1000);
+                put(&mut session, b"s", &[(b"a", a), (b"b", 1000.0 - a)]);
+            }
+        });
+        for round in 0..8 {
+            let to = copied.path().join(round.to_string());
+            store.flush().unwrap();
+            if round % 2 == 0 {
+                store.checkpoint().unwrap();
+            }
+            copy(folder.path(), &to);
+            let session = open(&to, Durability::Buffered).session();
+            if let Some(set) = read(&session, b"s") {
+                assert_eq!(set.values().map(|score| *score as i64).sum::<i64>(), 1000);
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn readers_never_see_the_orders_differ() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in 0..2u64 {
+            let (store, stop) = (&store, &stop);
+            scope.spawn(move || {
+                let (mut session, mut random) = (store.session(), Random(writer + 1));
+                while !stop.load(Ordering::Relaxed) {
+                    let key = [b's', random.below(2) as u8];
+                    let (one, two) = (random.below(90).to_string(), random.below(90).to_string());
+                    match random.below(30) {
+                        0 => drop(session.write(|writer| writer.remove(&key)).unwrap().0.unwrap()),
+                        1..=9 => drop(remove(&mut session, &key, one.as_bytes())),
+                        _ => put(
+                            &mut session,
+                            &key,
+                            &[(one.as_bytes(), random.below(9) as f64), (two.as_bytes(), 4.0)],
+                        ),
+                    }
+                }
+            });
+        }
+        let session = store.session();
+        let mut seen = 0;
+        while seen < 3_000 {
+            seen += usize::from(read(&session, &[b's', seen as u8 % 2]).is_some_and(|set| set.len() > 1));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    // What is there is what a start finds.
+    let before: Vec<_> = (0..2).map(|key| read(&store.session(), &[b's', key])).collect();
+    drop(store);
+    let session = open(folder.path(), Durability::Buffered).session();
+    let after: Vec<_> = (0..2).map(|key| read(&session, &[b's', key])).collect();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn a_set_may_expire_and_keeps_its_members_when_its_time_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    let mut session = store.session();
+    put(&mut session, b"s", &[(b"a", 1.0)]);
+    let later = session.now() + 1_000_000;
+    for expires in [Some(later), None, Some(later)] {
+        assert!(session.write(|writer| writer.expire(b"s", expires)).unwrap().0.unwrap());
+        put(&mut session, b"s", &[(b"b", 2.0)]);
+        assert_eq!(read(&session, b"s").map(|set| set.len()), Some(2));
+    }
+    drop((session, store));
+    let store = open(folder.path(), Durability::Buffered);
+    let mut session = store.session();
+    assert_eq!(session.get_with(b"s", |row| row.unwrap().expires_at()), Some(later));
+    assert_eq!(read(&session, b"s").map(|set| set.len()), Some(2));
+    session.write(|writer| writer.expire(b"s", Some(1))).unwrap().0.unwrap();
+    assert_eq!(read(&session, b"s"), None);
+    put(&mut session, b"s", &[(b"c", 3.0)]);
+    assert_eq!(read(&session, b"s"), Some(Set::from([(b"c".to_vec(), 3.0)])));
+}
+
+/// All sets and values of a store.
+type State = BTreeMap<Vec<u8>, Option<Set>>;
+
+fn state_of(store: &Store) -> State {
+    let session = store.session();
+    let mut keys = Vec::new();
+    session.scan((Unbounded, Unbounded), Direction::Forward, |key, row| {
+        keys.push((key.to_vec(), row.value().is_some()));
+        ControlFlow::Continue(())
+    });
+    keys.into_iter()
+        .map(|(key, value)| if value { (key, None) } else { (key.clone(), read(&session, &key)) })
+        .collect()
+}
+
+/// A key that holds a value is left alone.
+fn unless_wrong_kind<R>(done: Result<R, Error>) -> Result<(), Error> {
+    match done {
+        Err(Error::WrongKind { .. }) => Ok(()),
+        done => done.map(drop),
+    }
+}
+
+/// Sets that come, change, are replaced and go, with checkpoints in between. Stops at the first error.
+fn workload(store: &Store, history: &mut History<State>) -> Result<(), Error> {
+    let mut sessions = [store.session(), store.session()];
+    for step in 0..26u32 {
+        let key = [b'k', (step % 3) as u8];
+        let members = [[(step % 4) as u8], [(step % 5) as u8 + 8]];
+        let session = &mut sessions[step as usize % 2];
+        let done = match step % 9 {
+            4 => session.write(|w| w.remove(&key).map(drop)),
+            6 => session.write(|w| w.put(&key, b"value").map(drop)),
+            7 => session.write(|w| w.remove(&[b'k', 0]).map(drop)),
+            3 | 8 => session.write(|w| {
+                let emptied = w.change_set::<_, Error>(&key, false, |set| {
+                    if step % 9 == 8 {
+                        set.clear();
+                        return Ok(());
+                    }
+                    let mut all = Vec::new();
+                    set.walk(0, Direction::Forward, |_, member| {
+                        all.push(member.to_vec());
+                        ControlFlow::Continue(())
+                    });
+                    all.iter().try_for_each(|member| set.remove(member).map(drop))
+                });
+                unless_wrong_kind(emptied)
+            }),
+            _ => session.write(|w| {
+                unless_wrong_kind(w.change_set::<_, Error>(&key, true, |set| {
+                    members.iter().try_for_each(|member| set.put(member, f64::from(step % 3)).map(drop))
+                }))
+            }),
+        };
+        if let Ok((result, _)) = &done {
+            result.clone()?;
+        }
+        history.note(store, state_of(store), done.map(|(_, ticket)| ticket))?;
+        if step % 8 == 7 {
+            store.checkpoint()?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn power_cuts_leave_commands_whole() {
+    cut_everywhere(workload, state_of, |store| {
+        let mut session = store.session();
+        put(&mut session, b"new", &[(b"a", 1.0)]);
+        assert_eq!(read(&session, b"new").unwrap().len(), 1);
+    });
+}
+
+/// Once, a set that was made by a change that had cleared it was in danger for life: the next change to it removed it.
+#[test]
+fn what_is_put_after_a_set_was_cleared_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    let mut session = store.session();
+    let mut change = |key: &[u8], change: &dyn Fn(&mut SetWriter<'_>) -> Result<(), Error>| {
+        session.write(|writer| writer.change_set(key, true, |set| change(set))).unwrap().0.unwrap();
+        session.get_with(key, |row| row.and_then(RowRef::sorted_set).map_or(0, |set| set.read().len()))
+    };
+    let put = |set: &mut SetWriter<'_>, member: &[u8]| set.put(member, 1.0).map(drop);
+    let new = change(b"new", &|set| {
+        set.clear();
+        put(set, b"goose")
+    });
+    assert_eq!((new, change(b"new", &|set| put(set, b"duck"))), (1, 2));
+    let old = change(b"new", &|set| {
+        set.clear();
+        put(set, b"goose")
+    });
+    assert_eq!((old, change(b"new", &|set| put(set, b"duck"))), (1, 2));
+    let none = change(b"none", &|set| {
+        put(set, b"goose")?;
+        set.clear();
+        Ok(())
+    });
+    assert_eq!((none, change(b"none", &|set| put(set, b"duck"))), (0, 1));
+}

@@ -1,0 +1,82 @@
+//! What a connection runs over: a TCP socket, a Unix socket, or TLS.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+#[cfg(feature = "tls")]
+use super::tls::TlsStream;
+
+/// One of the two handles of a connection: one thread reads by one of them, and one writes by the other.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    #[cfg(feature = "tls")]
+    Tls(TlsStream),
+}
+
+/// Does the same with whatever it is.
+macro_rules! each {
+    ($stream:expr, $inner:ident => $does:expr) => {
+        match $stream {
+            Stream::Tcp($inner) => $does,
+            Stream::Unix($inner) => $does,
+            #[cfg(feature = "tls")]
+            Stream::Tls($inner) => $does,
+        }
+    };
+}
+
+/// Connects over TCP.
+pub(super) fn tcp(address: impl ToSocketAddrs) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+impl Stream {
+    pub(super) fn unix(path: &Path) -> io::Result<Self> {
+        UnixStream::connect(path).map(Self::Unix)
+    }
+
+    /// The other handle.
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
+            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => Self::Tls(stream.try_clone()?),
+        })
+    }
+
+    /// Of both handles.
+    pub(super) fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        each!(self, stream => {
+            stream.set_read_timeout(timeout)?;
+            stream.set_write_timeout(timeout)
+        })
+    }
+
+    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        each!(self, stream => stream.shutdown(how))
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        each!(self, stream => stream.read(buffer))
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        each!(self, stream => stream.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        each!(self, stream => stream.flush())
+    }
+}

@@ -1,0 +1,190 @@
+//! A connection over TLS, whose directions belong to two threads.
+//!
+//! ```text
+//!   sender     plaintext ─► lock, encrypt ─► ciphertext ─► socket
+//!   receiver   socket ─► ciphertext ─► lock, decrypt ─► plaintext
+//! ```
+//!
+//! # Invariants
+//! 1. The session is never locked while a thread waits for the socket, so neither direction holds up the other.
+//! 2. After the handshake one thread alone writes to the socket, and writes what it has encrypted before it encrypts more:
+//!    ciphertext goes out in the order of the session.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
+
+/// How long the handshake may take, and how long the farewell may wait for the server.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Ciphertext that is read at once: the longest record and its head.
+const READ_BYTES: usize = (16 << 10) + 256;
+
+/// A handle of a connection over TLS.
+#[derive(Debug)]
+pub(super) struct TlsStream {
+    socket: TcpStream,
+    session: Arc<Mutex<ClientConnection>>,
+    /// What was read from the socket; from `taken` on the session has not seen it.
+    cipher: Vec<u8>,
+    taken: usize,
+    /// What is to be written to the socket.
+    out: Vec<u8>,
+    /// How long the farewell may wait.
+    patience: Duration,
+}
+
+/// A socket with one deadline for all that is read and written.
+struct Timed<'s> {
+    socket: &'s TcpStream,
+    deadline: Instant,
+}
+
+impl Timed<'_> {
+    /// The time that is left; none is an error like that of a socket whose time is over.
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(ErrorKind::WouldBlock.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(Some(self.left()?))?;
+        self.socket.read(buffer)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(Some(self.left()?))?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+impl TlsStream {
+    /// Shakes hands with the server at the other end.
+    pub(super) fn handshake(
+        socket: TcpStream,
+        name: ServerName<'static>,
+        config: Arc<ClientConfig>,
+    ) -> io::Result<Self> {
+        Self::handshake_within(PATIENCE, socket, name, config)
+    }
+
+    fn handshake_within(
+        patience: Duration,
+        socket: TcpStream,
+        name: ServerName<'static>,
+        config: Arc<ClientConfig>,
+    ) -> io::Result<Self> {
+        let mut session = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        let mut timed = Timed { socket: &socket, deadline: Instant::now() + patience };
+        while session.is_handshaking() {
+            session.complete_io(&mut timed)?;
+        }
+        socket.set_read_timeout(None)?;
+        socket.set_write_timeout(None)?;
+        Ok(Self::over(socket, Arc::new(Mutex::new(session)), patience))
+    }
+
+    fn over(socket: TcpStream, session: Arc<Mutex<ClientConnection>>, patience: Duration) -> Self {
+        Self { socket, session, cipher: Vec::new(), taken: 0, out: Vec::new(), patience }
+    }
+
+    /// The other handle; nothing may have been read by this one.
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self::over(self.socket.try_clone()?, self.session.clone(), self.patience))
+    }
+
+    pub(super) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.socket.set_read_timeout(timeout)
+    }
+
+    pub(super) fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.socket.set_write_timeout(timeout)
+    }
+
+    /// As of a socket; who will write no more says so by TLS first, if the other end takes that in time.
+    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let mut farewell = Vec::new();
+        let mut session = lock(&self.session);
+        session.send_close_notify();
+        take(&mut session, &mut farewell)?;
+        drop(session);
+        let patience = self.socket.write_timeout()?.unwrap_or(self.patience).min(self.patience);
+        self.socket.set_write_timeout(Some(patience))?;
+        let said = (&self.socket).write_all(&farewell);
+        self.socket.shutdown(how)?;
+        said
+    }
+
+    /// Lets the session see more of what came, or that it has ended.
+    fn feed(&mut self) -> io::Result<()> {
+        if self.taken == self.cipher.len() {
+            self.cipher.resize(READ_BYTES, 0);
+            let read = self.socket.read(&mut self.cipher);
+            self.cipher.truncate(*read.as_ref().unwrap_or(&0));
+            self.taken = 0;
+            read?;
+        }
+        let mut fresh = &self.cipher[self.taken..];
+        let mut session = lock(&self.session);
+        self.taken += session.read_tls(&mut fresh)?;
+        session.process_new_packets().map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        Ok(())
+    }
+}
+
+/// A thread that panicked has left the session as it is between two calls.
+fn lock(session: &Mutex<ClientConnection>) -> MutexGuard<'_, ClientConnection> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes what the session has for the socket.
+fn take(session: &mut ClientConnection, out: &mut Vec<u8>) -> io::Result<()> {
+    while session.wants_write() {
+        session.write_tls(out)?;
+    }
+    Ok(())
+}
+
+impl Read for TlsStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match lock(&self.session).reader().read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // It ended without a farewell: a reply that is not whole is an error in either case.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
+                result => return result,
+            }
+            self.feed()?;
+        }
+    }
+}
+
+impl Write for TlsStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut session = lock(&self.session);
+        let count = session.writer().write(bytes)?;
+        take(&mut session, &mut self.out)?;
+        drop(session);
+        let written = self.socket.write_all(&self.out);
+        self.out.clear();
+        written.map(|()| count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests;

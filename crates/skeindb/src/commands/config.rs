@@ -1,0 +1,37 @@
+//! `skein config`: a configuration file with all options and their defaults; and whether a server would start with one.
+
+use std::path::PathBuf;
+
+use clap::Command;
+
+use crate::config::template;
+use crate::console;
+use crate::exit::{Exit, Failure};
+
+const EXAMPLES: &str = "\
+Examples:
+  skein config > skein.toml            all options, commented out
+  skein config --check skein.toml      look at what was edited, and start nothing
+  skein serve --config skein.toml      serve with it";
+
+/// Print a configuration file for `skein serve --config`: all options, what they are and their defaults.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Print nothing: say whether a server would start with this file, and those that it names. Exit code 2 if not.
+    #[arg(long, value_name = "FILE")]
+    check: Option<PathBuf>,
+}
+
+/// Runs `skein config`; `skein` is the whole command line's definition.
+pub fn run(args: &Args, mut skein: Command) -> Result<Exit, Failure> {
+    if let Some(file) = &args.check {
+        crate::check_file(file)?;
+        console::print(&format!("{}: fine\n", file.display()))?;
+        return Ok(Exit::Ok);
+    }
+    skein.build();
+    let serve = skein.find_subcommand("serve").map_or_else(Command::default, Clone::clone);
+    console::print(&template::text(&serve))?;
+    Ok(Exit::Ok)
+}

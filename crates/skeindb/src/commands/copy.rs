@@ -1,0 +1,196 @@
+//! `skein copy`: all keys of a server, Redis or another of ours, into a running one of ours.
+//!
+//! ```text
+//!   SCAN a page ─► TYPE, PTTL of each, one pipeline ─► string   GET                ─► SET key value [PX t]
+//!                                                      hash     HSCAN, in pieces   ─► DEL, HSET ..., PEXPIRE
+//!                                                      zset     ZSCAN, in pieces   ─► DEL, ZADD ..., PEXPIRE
+//!                                                      others   named and counted
+//! ```
+//!
+//! What is asked is in Redis since version 2.8. The source goes on serving: a key that changes meanwhile is copied as it was before or after, or in pieces of both.
+
+use skeindb::client::Reply;
+
+use crate::console;
+use crate::exit::{Exit, Failure};
+use crate::progress::{self, Progress};
+use crate::remote::{FromArgs, Peer, ServerTarget, ToArgs};
+use crate::target::DEFAULT_ADDRESS;
+
+/// Keys of a page.
+const PAGE: &[u8] = b"500";
+/// Fields or members that are read and written at once.
+const PIECE: &[u8] = b"1000";
+
+const EXAMPLES: &str = "\
+Examples:
+  skein copy --from 127.0.0.1:6379                        everything in a Redis on this machine
+  skein copy --from redis:6379 --pattern 'session:*'      some keys of another one
+  skein copy --from rediss://redis:6379 --from-tls-ca ca.pem --from-password-file pw
+                                                          by TLS; what is said of --from is there for --to
+
+A key that is there already is replaced. Lists, sets and streams are not copied: each is named, and exit code 4 says that there were some.";
+
+/// Copy all keys of a Redis server into a running server.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The server to read: HOST:PORT, redis://HOST:PORT, rediss://HOST:PORT for TLS, or unix:PATH.
+    #[arg(long, value_name = "SERVER")]
+    from: String,
+    /// The server to write to, likewise.
+    #[arg(long, value_name = "SERVER", default_value = DEFAULT_ADDRESS)]
+    to: String,
+    #[command(flatten)]
+    from_access: FromArgs,
+    #[command(flatten)]
+    to_access: ToArgs,
+    /// Only keys that match this pattern.
+    #[arg(long, value_name = "PATTERN", default_value = "*")]
+    pattern: String,
+    /// How many keys that cannot be copied to name on standard error; the rest are only counted.
+    #[arg(long, value_name = "N", default_value = "20")]
+    show_refused: u64,
+    /// No progress bar and no summary.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Runs `skein copy`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let mut copy = Copy {
+        from: ServerTarget { address: &args.from, access: args.from_access.access() }.connect()?,
+        to: ServerTarget { address: &args.to, access: args.to_access.access() }.connect()?,
+        progress: Progress::start(None, args.quiet),
+        named_most: args.show_refused,
+        copied: 0,
+        refused: 0,
+        bytes: 0,
+    };
+    let done = copy.all(args.pattern.as_bytes());
+    let Copy { progress, copied, refused, .. } = copy;
+    let took = progress.finish();
+    if let Err(mut failure) = done {
+        failure.message = format!("{}; {copied} keys copied before", failure.message);
+        return Err(failure);
+    }
+    if !args.quiet {
+        let (rate, took) = (progress::rate(copied, took), took.as_secs_f64());
+        console::print(&format!("{copied} keys copied, {refused} refused, in {took:.1} s ({rate})\n"))?;
+    }
+    Ok(if refused == 0 { Exit::Ok } else { Exit::Partial })
+}
+
+/// What there is to know of a key before it is read.
+struct Found {
+    key: Vec<u8>,
+    kind: String,
+    /// Milliseconds that it has left, if it expires.
+    left: Option<i64>,
+}
+
+struct Copy {
+    from: Peer,
+    to: Peer,
+    progress: Progress,
+    named_most: u64,
+    copied: u64,
+    refused: u64,
+    bytes: u64,
+}
+
+impl Copy {
+    fn all(&mut self, pattern: &[u8]) -> Result<(), Failure> {
+        let mut cursor = b"0".to_vec();
+        loop {
+            let (next, keys) = self.from.scan(&[b"SCAN", &cursor, b"MATCH", pattern, b"COUNT", PAGE])?;
+            self.page(keys)?;
+            if next == b"0" {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
+
+    fn page(&mut self, keys: Vec<Vec<u8>>) -> Result<(), Failure> {
+        let asked: Vec<[&[u8]; 2]> =
+            keys.iter().flat_map(|key| [[b"TYPE".as_slice(), key], [b"PTTL", key]]).collect();
+        let mut replies = self.from.ask(&asked)?.into_iter();
+        let mut strings = Vec::new();
+        for key in keys {
+            let (Some(Reply::Simple(kind)), Some(Reply::Integer(left))) = (replies.next(), replies.next())
+            else {
+                return Err(Failure::new(format!("{} answered TYPE or PTTL strangely", self.from.address)));
+            };
+            let found = Found { key, kind, left: (left >= 0).then_some(left.max(1)) };
+            match &*found.kind {
+                "string" => strings.push(found),
+                "hash" => self.pieces(&found, b"HSCAN", b"HSET", false)?,
+                "zset" => self.pieces(&found, b"ZSCAN", b"ZADD", true)?,
+                // Gone since the page was read.
+                "none" => {}
+                _ => self.refuse(&found),
+            }
+        }
+        self.strings(&strings)
+    }
+
+    fn strings(&mut self, strings: &[Found]) -> Result<(), Failure> {
+        let asked: Vec<[&[u8]; 2]> = strings.iter().map(|found| [b"GET".as_slice(), &found.key]).collect();
+        let values = self.from.ask(&asked)?;
+        let mut sets: Vec<Vec<Vec<u8>>> = Vec::new();
+        for (found, value) in strings.iter().zip(values) {
+            // Else it is gone, or was.
+            let Reply::Bulk(value) = value else { continue };
+            self.bytes += (found.key.len() + value.len()) as u64;
+            let mut set = vec![b"SET".to_vec(), found.key.clone(), value];
+            if let Some(left) = found.left {
+                set.extend([b"PX".to_vec(), left.to_string().into_bytes()]);
+            }
+            sets.push(set);
+        }
+        self.to.ask(&sets)?;
+        self.count(sets.len() as u64);
+        Ok(())
+    }
+
+    /// Copies what lies below a key, so many at a time. A scan of a sorted set gives a member before its score, and ZADD takes it after.
+    fn pieces(&mut self, found: &Found, scan: &[u8], put: &[u8], swapped: bool) -> Result<(), Failure> {
+        self.to.one(&[b"DEL", &found.key])?;
+        let mut cursor = b"0".to_vec();
+        loop {
+            let (next, mut items) = self.from.scan(&[scan, &found.key, &cursor, b"COUNT", PIECE])?;
+            if swapped {
+                items.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
+            }
+            if !items.is_empty() {
+                self.bytes += items.iter().map(Vec::len).sum::<usize>() as u64;
+                let words: Vec<&[u8]> =
+                    [put, &found.key].into_iter().chain(items.iter().map(Vec::as_slice)).collect();
+                self.to.one(&words)?;
+            }
+            if next == b"0" {
+                break;
+            }
+            cursor = next;
+        }
+        if let Some(left) = found.left {
+            self.to.one(&[b"PEXPIRE", &found.key, left.to_string().as_bytes()])?;
+        }
+        self.count(1);
+        Ok(())
+    }
+
+    fn count(&mut self, keys: u64) {
+        self.copied += keys;
+        self.progress.update(self.bytes, self.copied);
+    }
+
+    fn refuse(&mut self, found: &Found) {
+        self.refused += 1;
+        if self.refused <= self.named_most {
+            let (kind, key) = (&found.kind, found.key.escape_ascii());
+            self.progress.printer().line(format_args!("skein: not copied: \"{key}\", a {kind}"));
+        }
+    }
+}

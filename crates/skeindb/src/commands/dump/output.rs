@@ -1,0 +1,141 @@
+//! Where rows go: records of text, one for a key, or several if it has much, so that no record takes much memory.
+
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+
+use crate::console;
+use crate::exit::{Exit, Failure};
+use crate::format::{self, Body, Format};
+
+/// Columns or members of a record, at most.
+const PIECE: usize = 1000;
+/// A record of several ends at so many bytes.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Where rows go, and how many may still come.
+pub struct Output {
+    out: BufWriter<Box<dyn Write>>,
+    format: Format,
+    /// Only keys are written.
+    pub keys_only: bool,
+    /// Keys that may still come.
+    pub left: u64,
+    written: u64,
+    refused: u64,
+    failed: Option<io::Error>,
+}
+
+impl Output {
+    pub fn new(out: Box<dyn Write>, format: Format, left: u64) -> Self {
+        let out = BufWriter::with_capacity(1 << 18, out);
+        Self { out, format, keys_only: format == Format::Lines, left, written: 0, refused: 0, failed: None }
+    }
+
+    /// Writes a key alone; breaks when no more should come, as all of these.
+    pub fn key(&mut self, key: &[u8]) -> ControlFlow<()> {
+        self.value(key, Vec::new(), None)
+    }
+
+    /// Writes a key and its value.
+    pub fn value(&mut self, key: &[u8], value: Vec<u8>, expires: Option<u64>) -> ControlFlow<()> {
+        let fits = self.record(key, &Body::Value(value), expires)?;
+        self.count(fits)
+    }
+
+    /// A key with columns or members, which are to be added to it.
+    pub fn pieces<'o>(&'o mut self, key: &'o [u8], expires: Option<u64>) -> Pieces<'o> {
+        Pieces { output: self, key, expires, body: None, len: 0, bytes: 0, any: false }
+    }
+
+    /// Writes a record; whether the format can hold it.
+    fn record(&mut self, key: &[u8], body: &Body, expires: Option<u64>) -> ControlFlow<(), bool> {
+        match format::write(&mut self.out, self.format, key, body, expires) {
+            Ok(fits) => ControlFlow::Continue(fits),
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn count(&mut self, fits: bool) -> ControlFlow<()> {
+        if fits {
+            self.written += 1;
+        } else {
+            self.refused += 1;
+        }
+        self.left -= 1;
+        if self.left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Writes what is held back, and says how it went.
+    pub fn finish(mut self) -> Result<Exit, Failure> {
+        let result = match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.out.flush(),
+        };
+        let whole = result.is_ok();
+        console::written(result)?;
+        if !whole || self.refused == 0 {
+            return Ok(Exit::Ok);
+        }
+        console::note(format_args!(
+            "skein: {} keys with a newline in them do not fit --format lines ({} written); use --format hex",
+            self.refused, self.written
+        ));
+        Ok(Exit::Partial)
+    }
+}
+
+/// A key and what was found below it so far.
+pub struct Pieces<'o> {
+    output: &'o mut Output,
+    key: &'o [u8],
+    expires: Option<u64>,
+    /// What the next record will have.
+    body: Option<Body>,
+    len: usize,
+    bytes: usize,
+    any: bool,
+}
+
+impl Pieces<'_> {
+    pub fn column(&mut self, name: &[u8], value: &[u8]) -> ControlFlow<()> {
+        let column = (name.to_vec(), value.to_vec());
+        match &mut self.body {
+            Some(Body::Columns(columns)) => columns.push(column),
+            body => *body = Some(Body::Columns(vec![column])),
+        }
+        self.added(name.len() + value.len())
+    }
+
+    pub fn member(&mut self, member: &[u8], score: f64) -> ControlFlow<()> {
+        let bytes = member.len();
+        let member = (member.to_vec(), score);
+        match &mut self.body {
+            Some(Body::Members(members)) => members.push(member),
+            body => *body = Some(Body::Members(vec![member])),
+        }
+        self.added(bytes)
+    }
+
+    fn added(&mut self, bytes: usize) -> ControlFlow<()> {
+        self.len += 1;
+        self.bytes += bytes;
+        if self.len >= PIECE || self.bytes >= PIECE_BYTES { self.write() } else { ControlFlow::Continue(()) }
+    }
+
+    fn write(&mut self) -> ControlFlow<()> {
+        let Some(body) = self.body.take() else { return ControlFlow::Continue(()) };
+        self.len = 0;
+        self.bytes = 0;
+        self.any = true;
+        self.output.record(self.key, &body, self.expires).map_continue(drop)
+    }
+
+    /// Writes what is left; a key below which nothing was found is none.
+    pub fn finish(mut self) -> ControlFlow<()> {
+        self.write()?;
+        if self.any { self.output.count(true) } else { ControlFlow::Continue(()) }
+    }
+}

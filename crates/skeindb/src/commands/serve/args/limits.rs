@@ -1,0 +1,88 @@
+//! Bounds on requests, replies and what is kept.
+
+use skein_server::ServerOptions;
+use skein_store::{Eviction, Limits};
+
+use crate::units::parse_size;
+
+/// Bounds on what clients can make grow.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Limits")]
+#[expect(clippy::struct_field_names, reason = "the fields are named as the options are")]
+pub struct LimitArgs {
+    /// The longest key that is written [default: 65535 bytes, which is also the most].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_key: Option<u64>,
+    /// The longest value; all columns of a row together [default: 512m less one byte, which is also the most].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_value: Option<u64>,
+    /// Memory past which keys are evicted, or writes that add are refused; 0 for no limit [default: 0].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_memory: Option<u64>,
+    /// What happens at --max-memory: noeviction refuses writes that add, allkeys-lru evicts keys that were not used for long, volatile-ttl those that expire first.
+    #[arg(long, value_name = "POLICY", default_value = "noeviction")]
+    pub max_memory_policy: Eviction,
+    /// Snapshots at a time, with --index skip-list; at most 255 [default: 64].
+    #[arg(long, value_name = "N")]
+    pub max_snapshots: Option<usize>,
+    /// The longest request.
+    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
+    max_request: u64,
+    /// The longest argument of a request, so the longest value that can be sent [default: 512m, or --max-request if that is
+    /// less].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_argument: Option<u64>,
+    /// The most arguments of a request.
+    #[arg(long, value_name = "N", default_value = "1048576")]
+    max_arguments: usize,
+    /// Requests of one connection that are read ahead and run as one batch; more of them wait.
+    #[arg(long, value_name = "N", default_value = "1024")]
+    max_pipeline: usize,
+    /// Replies that may wait for a slow client before nothing more of it is read.
+    #[arg(long, value_name = "SIZE", default_value = "1m", value_parser = parse_size)]
+    max_output: u64,
+    /// The longest reply of many keys.
+    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
+    max_reply: u64,
+    /// Positions of SCAN that are kept for all clients together; the oldest goes first.
+    #[arg(long, value_name = "N", default_value = "16384")]
+    max_scan_cursors: usize,
+    /// Entries of ACL LOG; the oldest goes first.
+    #[arg(long, value_name = "N", default_value = "128")]
+    max_acl_log: usize,
+}
+
+impl LimitArgs {
+    /// Those of the store.
+    pub fn store(&self) -> Limits {
+        let defaults = Limits::default();
+        Limits {
+            key_bytes: self.max_key.map_or(defaults.key_bytes, saturate),
+            value_bytes: self.max_value.map_or(defaults.value_bytes, saturate),
+            memory_bytes: self.max_memory.filter(|size| *size > 0).map(saturate),
+            eviction: self.max_memory_policy,
+            snapshots: self.max_snapshots.unwrap_or(defaults.snapshots),
+        }
+    }
+
+    /// Puts those of the server into its options.
+    pub fn apply(&self, options: ServerOptions) -> ServerOptions {
+        let longest = options.arg_bytes_max.min(saturate(self.max_request));
+        ServerOptions {
+            request_bytes_max: saturate(self.max_request),
+            arg_bytes_max: self.max_argument.map_or(longest, saturate),
+            args_max: self.max_arguments,
+            pipeline_max: self.max_pipeline,
+            output_bytes_max: saturate(self.max_output),
+            reply_bytes_max: saturate(self.max_reply),
+            scan_cursors_max: self.max_scan_cursors,
+            acl_log_max: self.max_acl_log,
+            ..options
+        }
+    }
+}
+
+/// A size that this machine cannot address is as good as none.
+pub fn saturate(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}

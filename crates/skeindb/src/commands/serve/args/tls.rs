@@ -1,0 +1,58 @@
+//! TLS: a port of its own.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use skein_server::{Tls, TlsClients};
+
+use super::resolve;
+use crate::exit::Failure;
+
+/// A port that speaks TLS.
+#[derive(clap::Args)]
+#[command(next_help_heading = "TLS")]
+#[expect(clippy::struct_field_names, reason = "the fields are named as the options are")]
+pub struct TlsArgs {
+    /// Where to listen for TLS, besides --listen; port 0 takes a free one.
+    #[arg(long, value_name = "HOST:PORT", requires_all = ["tls_cert", "tls_key"])]
+    pub tls_listen: Option<String>,
+    /// The server's certificate, and those between it and one that clients know: a PEM file.
+    #[arg(long, value_name = "FILE", requires = "tls_listen")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key: a PEM file.
+    #[arg(long, value_name = "FILE", requires = "tls_listen")]
+    tls_key: Option<PathBuf>,
+    /// The certificates that have signed those of clients: a PEM file.
+    #[arg(long, value_name = "FILE", requires = "tls_listen")]
+    tls_ca: Option<PathBuf>,
+    /// Whether clients must show a certificate [default: yes with --tls-ca, else no].
+    #[arg(long, value_name = "WHO", requires = "tls_listen")]
+    tls_auth_clients: Option<AuthClients>,
+}
+
+/// Whether clients show a certificate.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AuthClients {
+    /// None is asked for.
+    No,
+    /// One that is shown must be good.
+    Optional,
+    /// Without a good one nobody gets in.
+    Yes,
+}
+
+impl TlsArgs {
+    /// The port, if there is one.
+    pub fn port(&self) -> Result<Option<Tls>, Failure> {
+        let (Some(listen), Some(cert), Some(key)) = (&self.tls_listen, &self.tls_cert, &self.tls_key) else {
+            return Ok(None);
+        };
+        let clients = match (self.tls_auth_clients, &self.tls_ca) {
+            (Some(AuthClients::No), _) | (None, None) => TlsClients::No,
+            (Some(AuthClients::Optional), _) => TlsClients::Optional,
+            (Some(AuthClients::Yes), _) | (None, Some(_)) => TlsClients::Required,
+        };
+        let (cert, key, ca) = (cert.clone(), key.clone(), self.tls_ca.clone());
+        Ok(Some(Tls { listen: resolve(listen)?, cert, key, ca, clients }))
+    }
+}

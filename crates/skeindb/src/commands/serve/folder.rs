@@ -1,0 +1,70 @@
+//! Who else can get at a data folder: nobody is to, so that is looked at before it is opened.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use crate::exit::Failure;
+
+/// Everybody may write.
+const OTHERS_WRITE: u32 = 0o002;
+/// Of folders that are made here.
+const MODE: u32 = 0o700;
+
+/// Refuses a folder of another user, and one that everybody can write to. One that is not there is fine.
+pub fn check(folder: &Path) -> Result<(), Failure> {
+    let Ok(found) = fs::metadata(folder) else { return Ok(()) };
+    let (name, me) = (folder.display(), rustix::process::geteuid().as_raw());
+    if found.uid() != me {
+        let owner = found.uid();
+        return Err(Failure::new(format!(
+            "{name} belongs to user {owner}, and this is user {me}; run as that user, or: chown -R {me} {name}"
+        )));
+    }
+    if found.mode() & OTHERS_WRITE != 0 {
+        return Err(Failure::new(format!(
+            "{name} can be written to by everybody (mode {:o}); mend it with: chmod o-w {name}",
+            found.mode() & 0o7777
+        )));
+    }
+    Ok(())
+}
+
+/// Keeps others out of a folder that was just made.
+pub fn close_to_others(folder: &Path) -> Result<(), Failure> {
+    fs::set_permissions(folder, Permissions::from_mode(MODE))
+        .map_err(|error| Failure::during(format_args!("cannot close {} to others", folder.display()), &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_for_everybody_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(check(folder.path()).is_ok() && check(&folder.path().join("none")).is_ok());
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("a mode");
+        let message = check(folder.path()).expect_err("it is open").message;
+        assert!(message.contains("(mode 777); mend it with: chmod o-w "), "{message}");
+        close_to_others(folder.path()).expect("a mode");
+        assert!(check(folder.path()).is_ok());
+    }
+
+    #[test]
+    fn a_folder_of_another_is_refused() {
+        // Whoever runs the tests is either not root or not the last of all users.
+        let strange = if rustix::process::geteuid().is_root() {
+            let folder = tempfile::tempdir().expect("a folder");
+            std::os::unix::fs::chown(folder.path(), Some(65_534), None).expect("root may");
+            folder.keep()
+        } else {
+            Path::new("/").to_owned()
+        };
+        let message = check(&strange).expect_err("it is another's").message;
+        assert!(message.contains(" belongs to user ") && message.contains("chown -R "), "{message}");
+        if strange != Path::new("/") {
+            fs::remove_dir(strange).expect("it is empty");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `docs/operations.md` has every option, with the default and the bounds that it really has.
+
+use clap::CommandFactory;
+
+use super::{ArgAction, options};
+use crate::Cli;
+use crate::units::{parse_duration, parse_size};
+
+const PAGE: &str = include_str!("../../../../docs/operations.md");
+
+/// The rows of the tables of options: name, value's name, default, bounds.
+fn rows() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    let (_, tables) = PAGE.split_once("\n## Options\n").expect("the chapter");
+    let row = |line: &'static str| {
+        let mut cells = line.strip_prefix("| `")?.split('|').map(str::trim);
+        let option = cells.next()?.trim_end_matches('`');
+        let (name, value) = option.split_once(' ').unwrap_or((option, ""));
+        Some((name, value, cells.next()?, cells.next()?))
+    };
+    tables.lines().filter_map(row).collect()
+}
+
+/// The default as the page has it: clap's, what the help says instead, or none.
+fn default_of(option: &clap::Arg) -> String {
+    if let Some(value) = option.get_default_values().first() {
+        return value.to_string_lossy().into_owned();
+    }
+    if matches!(option.get_action(), ArgAction::SetTrue) {
+        return "false".to_owned();
+    }
+    let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+    let told = help.split_once("[default: ").map(|(_, rest)| rest.trim_end_matches([']', '.']).to_owned());
+    told.unwrap_or_else(|| "none".to_owned())
+}
+
+#[test]
+fn every_option_is_there_with_its_default() {
+    let mut skein = Cli::command();
+    skein.build();
+    let serve = skein.find_subcommand("serve").expect("the command");
+    let rows = rows();
+    let known: Vec<&str> = options(serve).filter_map(clap::Arg::get_long).chain(["config"]).collect();
+    for (name, ..) in &rows {
+        assert!(known.contains(name), "docs/operations.md has {name}, which is no option");
+        assert_eq!(rows.iter().filter(|row| row.0 == *name).count(), 1, "{name} is there twice");
+    }
+    for option in options(serve) {
+        let name = option.get_long().unwrap_or_default();
+        let row = rows.iter().find(|row| row.0 == name);
+        let (_, value, default, _) = row.unwrap_or_else(|| panic!("docs/operations.md lacks {name}"));
+        let expected = default_of(option);
+        assert!(expected.starts_with(default), "{name}: the default is {expected}, not {default}");
+        assert_eq!(value.is_empty(), matches!(option.get_action(), ArgAction::SetTrue), "{name} {value}");
+    }
+}
+
+/// What `skein serve` says to this option; `None` if it would start.
+fn refusal(name: &str, value: &str) -> Option<String> {
+    // Options of the disk engine are refused for the other, and the other way round; those of TLS without a port for it.
+    let tls = ["--tls-listen=127.0.0.1:0", "--tls-cert=cert.pem", "--tls-key=key.pem"];
+    let is_tls = name.starts_with("tls-") && name != "tls-handshake-timeout";
+    let contexts: &[&[&str]] = if is_tls { &[&tls] } else { &[&[], &["--engine=disk"]] };
+    let refusals = contexts.iter().map(|others| {
+        let option = format!("--{name}={value}");
+        let line = ["skein", "serve", &option].into_iter().chain(others.iter().copied());
+        let cli = match <Cli as clap::Parser>::try_parse_from(line) {
+            Ok(cli) => cli,
+            Err(error) => return Some(error.to_string()),
+        };
+        match cli.command {
+            // The files of TLS are not there to be read.
+            crate::Command::Serve(args) if !is_tls => args.options().err().map(|failure| failure.message),
+            _ => None,
+        }
+    });
+    // Of an option of the disk engine, what is said where that is chosen.
+    let refusals: Vec<Option<String>> = refusals.collect();
+    let of_other = |text: &String| text.contains(" is of --engine ");
+    if refusals.iter().any(Option::is_none) {
+        return None;
+    }
+    refusals.into_iter().flatten().find(|text| !of_other(text))
+}
+
+fn is_taken(name: &str, value: &str) -> bool {
+    refusal(name, value).is_none()
+}
+
+/// What is refused is named, with its value.
+#[track_caller]
+fn assert_refused(name: &str, value: &str) {
+    let text = refusal(name, value).unwrap_or_else(|| panic!("{name} {value} is out of bounds"));
+    let digits = value.trim_start_matches('0');
+    assert!(text.contains(&format!("--{name}")) && text.contains(digits), "{name} {value}: {text}");
+}
+
+#[test]
+fn the_bounds_are_those_that_hold() {
+    let mut tried = 0;
+    for (name, value, _, bounds) in rows() {
+        let bounds = bounds.trim_end_matches(" in octal");
+        let (min, max) = match (bounds.split_once(" to "), bounds.strip_suffix(" or more")) {
+            (Some((min, max)), _) => (min, Some(max)),
+            (None, Some(min)) => (min, None),
+            _ => {
+                let choices = bounds.split('`').skip(1).step_by(2);
+                choices.for_each(|choice| assert!(is_taken(name, choice), "{name} {choice}"));
+                continue;
+            }
+        };
+        let number = |text: &str| match value {
+            "TIME" => parse_duration(text).expect("a time").as_secs(),
+            "MODE" => u64::from_str_radix(text, 8).expect("a mode"),
+            _ => parse_size(text).expect("a size"),
+        };
+        let written = |number: u64| if value == "MODE" { format!("{number:o}") } else { number.to_string() };
+        assert!(is_taken(name, min), "{name} {min}");
+        if let Some(below) = number(min).checked_sub(1) {
+            assert_refused(name, &written(below));
+        }
+        if let Some(max) = max {
+            assert!(is_taken(name, max), "{name} {max}");
+            let above = number(max) + 1;
+            assert_refused(name, &written(above));
+        }
+        tried += 1;
+    }
+    assert!(tried > 15, "{tried} bounds were found");
+}

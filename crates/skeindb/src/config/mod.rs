@@ -1,0 +1,165 @@
+//! Options from a file: `skein serve --config FILE`.
+//!
+//! ```text
+//!   FILE ─ file::parse ─► entries ─► --key=value ┐
+//!   command line ───────────────────────────────►┴─► clap ─► Args
+//! ```
+//!
+//! There is one definition of the options, clap's: keys are their long names, values are what stands behind them on the command line. The
+//! command line wins: an entry is left out if its option, or one that excludes it, is given there.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use skein_server::OptionsFile;
+
+use crate::exit::Failure;
+
+pub mod file;
+pub mod rewrite;
+pub mod template;
+
+use file::{Entry, Value};
+
+/// The command that reads a file.
+const SERVE: &str = "serve";
+
+/// Options that are not for a file.
+const NOT_IN_FILES: [&str; 3] = ["config", "help", "version"];
+
+/// Which options came from a file, for messages about them.
+#[derive(Debug, Clone, Default)]
+pub struct Origins {
+    file: PathBuf,
+    /// All of it, with the file's name.
+    command_line: Vec<OsString>,
+    /// Option and line.
+    lines: Vec<(String, usize)>,
+}
+
+impl Origins {
+    /// The file, for CONFIG REWRITE; `None` without one.
+    pub fn options_file(&self) -> Option<Arc<dyn OptionsFile>> {
+        if self.file.as_os_str().is_empty() {
+            return None;
+        }
+        let file = std::path::absolute(&self.file).unwrap_or_else(|_| self.file.clone());
+        Some(Arc::new(rewrite::ConfigFile { file, command_line: self.command_line.clone() }))
+    }
+
+    /// Adds to a message about an option where it was set, if that was in the file.
+    pub fn explain(&self, mut failure: Failure) -> Failure {
+        let about = |flag: &str| {
+            failure.message.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == flag)
+        };
+        if let Some((_, line)) = self.lines.iter().find(|(key, _)| about(&format!("--{key}"))) {
+            failure.message = format!("{} ({}:{line})", failure.message, self.file.display());
+        }
+        failure
+    }
+}
+
+/// The options of `skein serve` that a file can have.
+pub fn options(serve: &Command) -> impl Iterator<Item = &Arg> {
+    serve
+        .get_arguments()
+        .filter(|arg| arg.get_long().is_some_and(|long| !NOT_IN_FILES.contains(&long)) && !arg.is_hide_set())
+}
+
+/// What the arguments say, with the file that they name, and what came from the file. Ends the process, as clap does, for wrong arguments and for `--help`.
+///
+/// # Errors
+/// The file cannot be read or says something that no option takes.
+pub fn matches(command: Command, args: Vec<OsString>) -> Result<(ArgMatches, Origins), Failure> {
+    let matches = command.clone().get_matches_from(&args);
+    let Some((SERVE, given)) = matches.subcommand() else { return Ok((matches, Origins::default())) };
+    let Some(file) = given.get_one::<PathBuf>("config").cloned() else {
+        return Ok((matches, Origins::default()));
+    };
+    let text = file::read(&file)
+        .map_err(|error| Failure::usage(format!("cannot read --config {}: {error}", file.display())))?;
+    with_file(command, args, given, &file, &text)
+}
+
+/// What the arguments, which are `given` to `skein serve`, say with a file of this text.
+///
+/// # Errors
+/// The text says something that no option takes.
+pub fn with_file(
+    mut command: Command,
+    mut args: Vec<OsString>,
+    given: &ArgMatches,
+    file: &Path,
+    text: &str,
+) -> Result<(ArgMatches, Origins), Failure> {
+    let command_line = args.clone();
+    let entries = file::parse(text).map_err(|problem| wrong(file, problem.line, &problem.what))?;
+    command.build();
+    let serve = command.find_subcommand(SERVE).map_or_else(Command::default, Clone::clone);
+    let mut more = Vec::new();
+    for entry in &entries {
+        let option = options(&serve).find(|arg| arg.get_long() == Some(&entry.key));
+        let option = option.ok_or_else(|| {
+            wrong(file, entry.line, &format!("there is no option {}; `skein config` prints all", entry.key))
+        })?;
+        if !is_overridden(&serve, option, given) {
+            more.extend(as_arguments(entry, option).map_err(|what| wrong(file, entry.line, &what))?);
+        }
+    }
+    // Before it there are options of `skein` itself, and none of them takes this word.
+    let at = args.iter().position(|arg| arg == SERVE).map_or(args.len(), |at| at + 1);
+    args.splice(at..at, more);
+    let lines = entries.into_iter().map(|entry| (entry.key, entry.line)).collect();
+    let origins = Origins { file: file.to_owned(), command_line, lines };
+    match command.try_get_matches_from(args) {
+        Ok(matches) => Ok((matches, origins)),
+        Err(error) => Err(origins.explain(Failure::usage(in_one_line(&error)))),
+    }
+}
+
+fn wrong(file: &Path, line: usize, what: &str) -> Failure {
+    Failure::usage(format!("{}:{line}: {what}", file.display()))
+}
+
+/// Whether the command line has this option, or one that excludes it.
+fn is_overridden(serve: &Command, option: &Arg, given: &ArgMatches) -> bool {
+    let excludes = |one: &Arg, other: &Arg| {
+        serve.get_arg_conflicts_with(one).iter().any(|arg| arg.get_id() == other.get_id())
+    };
+    serve.get_arguments().any(|other| {
+        given.value_source(other.get_id().as_str()) == Some(ValueSource::CommandLine)
+            && (other.get_id() == option.get_id() || excludes(option, other) || excludes(other, option))
+    })
+}
+
+/// An entry as it would stand on the command line.
+fn as_arguments(entry: &Entry, option: &Arg) -> Result<Vec<OsString>, String> {
+    let Entry { key, value, .. } = entry;
+    let with = |text: &String| OsString::from(format!("--{key}={text}"));
+    match (option.get_action(), value) {
+        (ArgAction::SetTrue, Value::Switch(on)) => {
+            Ok(if *on { vec![format!("--{key}").into()] } else { Vec::new() })
+        }
+        (ArgAction::SetTrue, _) => Err(format!("{key} is {value}; write true or false")),
+        (_, Value::One(text)) => Ok(vec![with(text)]),
+        (ArgAction::Append, Value::Many(texts)) => Ok(texts.iter().map(with).collect()),
+        _ => Err(format!("{key} is {value}; write one text or one number")),
+    }
+}
+
+/// What clap says, without its advice.
+fn in_one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let what = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = what.trim_start_matches("error: ").split_whitespace().collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod documented;
+#[cfg(test)]
+mod tests;

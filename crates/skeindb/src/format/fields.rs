@@ -1,0 +1,122 @@
+//! What the fields of a record mean, after its key.
+//!
+//! ```text
+//!   a value              value                                     value  time  (empty)
+//!   columns              name  value  name  value ...              name  value ...  time
+//!   a sorted set         member  score  member  score ...  zset    member  score ...  zset:time
+//! ```
+//!
+//! On the right what a key has that expires; times are milliseconds since 1970. With the key, two fields are a value, and an odd number, from three up, is columns.
+//! Any other number is even, and its last field tells what it is.
+
+use skein_server::{parse_double, write_double};
+
+use super::{Body, Record};
+
+/// The last field of a sorted set.
+const SORTED_SET: &[u8] = b"zset";
+
+/// The record that has these fields, the key among them.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<Record, String> {
+    let mut fields = fields;
+    let key = if fields.is_empty() { Vec::new() } else { fields.remove(0) };
+    let (body, expires) = match &fields[..] {
+        [] => return Err("a key without a value; use --format lines for keys alone".to_owned()),
+        [_] => (Body::Value(fields.swap_remove(0)), None),
+        [_, time, end] if end.is_empty() => {
+            let expires = time_of(time).ok_or_else(|| neither(fields.len()))?;
+            (Body::Value(fields.swap_remove(0)), Some(expires))
+        }
+        [.., end] if fields.len() % 2 == 1 && end.starts_with(SORTED_SET) => {
+            let expires = set_time(&end[SORTED_SET.len()..])?;
+            fields.pop();
+            (Body::Members(members(fields)?), expires)
+        }
+        [.., end] if fields.len() % 2 == 1 => {
+            let expires = time_of(end).ok_or_else(|| neither(fields.len()))?;
+            fields.pop();
+            (Body::Columns(pairs(fields)), Some(expires))
+        }
+        _ => (Body::Columns(pairs(fields)), None),
+    };
+    Ok(Record { line, key, body, expires })
+}
+
+/// Gives `add` the fields of a body, and when its key expires.
+pub(super) fn write(body: &Body, expires: Option<u64>, add: &mut impl FnMut(&[u8])) {
+    let time = expires.map(|time| time.to_string());
+    match body {
+        Body::Value(value) => add(value),
+        Body::Columns(columns) => columns.iter().for_each(|(name, value)| {
+            add(name);
+            add(value);
+        }),
+        Body::Members(members) => {
+            let mut text = Vec::new();
+            for (member, score) in members {
+                add(member);
+                text.clear();
+                write_double(&mut text, *score);
+                add(&text);
+            }
+            let colon: &[u8] = if time.is_some() { b":" } else { b"" };
+            return add(&[SORTED_SET, colon, time.unwrap_or_default().as_bytes()].concat());
+        }
+    }
+    if let Some(time) = time {
+        add(time.as_bytes());
+        if matches!(body, Body::Value(_)) {
+            add(b"");
+        }
+    }
+}
+
+fn time_of(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// The time that follows the word of a sorted set: none, or a colon and a time.
+fn set_time(text: &[u8]) -> Result<Option<u64>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let time = text.strip_prefix(b":").and_then(time_of);
+    time.map(Some).ok_or_else(|| {
+        format!(
+            "a last field of \"zset{}\"; a sorted set ends in zset or, if it expires, in zset: and a time in milliseconds",
+            text.escape_ascii()
+        )
+    })
+}
+
+fn neither(fields: usize) -> String {
+    format!(
+        "{} fields, and no time in milliseconds at their end; a record is a key and a value, or a key and name-value pairs \
+         of columns, and if the key expires the time and, for a value, an empty field; or a key, member-score pairs and zset",
+        fields + 1
+    )
+}
+
+fn pairs(fields: Vec<Vec<u8>>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut pairs = Vec::with_capacity(fields.len() / 2);
+    let mut fields = fields.into_iter();
+    while let (Some(first), Some(second)) = (fields.next(), fields.next()) {
+        pairs.push((first, second));
+    }
+    pairs
+}
+
+fn members(fields: Vec<Vec<u8>>) -> Result<Vec<(Vec<u8>, f64)>, String> {
+    let score = |text: &[u8]| {
+        parse_double(text).ok_or_else(|| {
+            format!(
+                "the score \"{}\" is no number; a sorted set is a key, member-score pairs and zset",
+                text.escape_ascii()
+            )
+        })
+    };
+    pairs(fields).into_iter().map(|(member, text)| Ok((member, score(&text)?))).collect()
+}

@@ -1,0 +1,110 @@
+//! A server's address: `HOST:PORT`, `USER@` before it, `redis://` and `rediss://` as `redis-cli -u` takes them, and `unix:PATH`.
+
+/// An address, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Address<'a> {
+    pub place: Place<'a>,
+    /// The scheme says TLS.
+    pub tls: bool,
+    pub user: Option<&'a str>,
+}
+
+/// What to connect to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// Host and port.
+    Tcp(&'a str),
+    /// The path of a Unix socket.
+    Unix(&'a str),
+}
+
+/// What may be written.
+const FORMS: &str =
+    "write [USER@]HOST:PORT, redis://[USER@]HOST:PORT, rediss://[USER@]HOST:PORT for TLS, or unix:PATH";
+
+impl<'a> Address<'a> {
+    /// Takes an address apart. What is wrong with it is said without repeating it: it may have a password in it.
+    pub fn parse(text: &'a str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return if path.is_empty() {
+                Err(format!("the server's address names no socket; {FORMS}"))
+            } else {
+                Ok(Self { place: Place::Unix(path), tls: false, user: None })
+            };
+        }
+        let (scheme, rest) = match text.split_once("://") {
+            Some(parts) => parts,
+            // What is before the @ is not the host: it may be a password.
+            None if text.contains('@') => ("redis", text),
+            None => return Ok(Self { place: Place::Tcp(text), tls: false, user: None }),
+        };
+        let tls = match scheme {
+            "redis" => false,
+            "rediss" => true,
+            _ => return Err(format!("the server's address begins with an unknown scheme; {FORMS}")),
+        };
+        // From the end: what is before may be a password, of any bytes.
+        let (user, rest) = rest.rsplit_once('@').map_or((None, rest), |(user, rest)| (Some(user), rest));
+        if user.is_some_and(|user| user.contains(':')) {
+            return Err(
+                "a password in an address can be seen by everybody on this machine, and is not taken; \
+                        name its file with --password-file, or put it into the environment (see --help)"
+                    .to_owned(),
+            );
+        }
+        if user.is_some_and(|user| user.contains(['%', '/'])) {
+            return Err("a user's name with % or / is not taken in an address; say it with --user".to_owned());
+        }
+        let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
+        if !matches!(database, "" | "0") {
+            return Err(format!("the server's address names a database, and there is only 0; {FORMS}"));
+        }
+        if !place.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+        {
+            return Err(format!("the server's address names no port, or no host; {FORMS}"));
+        }
+        Ok(Self { place: Place::Tcp(place), tls, user: user.filter(|user| !user.is_empty()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_taken_apart() {
+        let tcp = |place, tls, user| Ok(Address { place: Place::Tcp(place), tls, user });
+        let unix = |path| Ok(Address { place: Place::Unix(path), tls: false, user: None });
+        assert_eq!(Address::parse("geese:6380"), tcp("geese:6380", false, None));
+        assert_eq!(Address::parse("redis://geese:6380"), tcp("geese:6380", false, None));
+        assert_eq!(Address::parse("rediss://ann@[::1]:6381/0"), tcp("[::1]:6381", true, Some("ann")));
+        assert_eq!(Address::parse("ann@geese:6380"), tcp("geese:6380", false, Some("ann")));
+        assert_eq!(Address::parse("redis://@geese:1/"), tcp("geese:1", false, None));
+        assert_eq!(Address::parse("unix:/run/s"), unix("/run/s"));
+        assert_eq!(Address::parse("unix:///run/s"), unix("/run/s"));
+        assert_eq!(Address::parse("unix:s"), unix("s"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_a_secret() {
+        for (text, word) in [
+            ("redis://ann:hunter2@geese:6380", "--password-file"),
+            ("redis://:hunter2@geese:6380", "--password-file"),
+            ("rediss://ann:hunter2@/@geese:6380", "--password-file"),
+            // Incident: without a scheme all of it was taken for a host, looked up and printed.
+            ("ann:hunter2@geese:6380", "--password-file"),
+            (":hunter2@geese:6380", "--password-file"),
+            ("ann:a@hunter2@geese", "--password-file"),
+            ("redis://a%20hunter2@geese:1", "--user"),
+            ("http://hunter2", "scheme"),
+            ("redis://geese:6380/3", "database"),
+            ("redis://geese", "no port"),
+            ("redis://:6380", "no host"),
+            ("unix:", "no socket"),
+        ] {
+            let error = Address::parse(text).expect_err(text);
+            assert!(error.contains(word) && !error.contains("hunter2"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The options that say how to get into a server, once for all commands; those of `skein copy` have a prefix for each side.
+
+use std::path::{Path, PathBuf};
+
+use super::address::{Address, Place};
+use crate::exit::Failure;
+
+/// How to get into a server.
+#[derive(Clone, Copy)]
+pub struct Access<'a> {
+    /// What is before the options' names.
+    pub prefix: &'static str,
+    /// The environment's variables that may have the password, at least one.
+    pub variables: &'static [&'static str],
+    pub user: Option<&'a str>,
+    pub password_file: Option<&'a Path>,
+    pub tls: bool,
+    pub ca: Option<&'a Path>,
+    pub cert: Option<&'a Path>,
+    pub key: Option<&'a Path>,
+    pub server_name: Option<&'a str>,
+    pub insecure: bool,
+}
+
+/// The options of one server.
+macro_rules! server_args {
+    ($(#[$doc:meta])* $name:ident, $heading:literal, $prefix:literal, $variables:expr, $password:literal) => {
+        $(#[$doc])*
+        #[derive(clap::Args)]
+        pub struct $name {
+            /// The user to be, as `USER@` before the host of a URL; without it the password is the default user's.
+            #[arg(help_heading = $heading, id = concat!($prefix, "user"), long = concat!($prefix, "user"), value_name = "NAME")]
+            user: Option<String>,
+            #[arg(
+                help_heading = $heading,
+                help = $password,
+                id = concat!($prefix, "password-file"),
+                long = concat!($prefix, "password-file"),
+                value_name = "FILE",
+            )]
+            password_file: Option<PathBuf>,
+            /// Speak TLS, as a rediss:// address does.
+            #[arg(help_heading = $heading, id = concat!($prefix, "tls"), long = concat!($prefix, "tls"))]
+            tls: bool,
+            /// The certificates of those who may have signed the server's: a PEM file [default: those that this machine knows].
+            #[arg(help_heading = $heading, id = concat!($prefix, "tls-ca"), long = concat!($prefix, "tls-ca"), value_name = "FILE")]
+            ca: Option<PathBuf>,
+            /// Our own certificate, if the server asks for one, and those between it and one that the server knows: a PEM file.
+            #[arg(
+                help_heading = $heading,
+                id = concat!($prefix, "tls-cert"),
+                long = concat!($prefix, "tls-cert"),
+                value_name = "FILE",
+                requires = concat!($prefix, "tls-key"),
+            )]
+            cert: Option<PathBuf>,
+            /// The private key of our certificate: a PEM file.
+            #[arg(
+                help_heading = $heading,
+                id = concat!($prefix, "tls-key"),
+                long = concat!($prefix, "tls-key"),
+                value_name = "FILE",
+                requires = concat!($prefix, "tls-cert"),
+            )]
+            key: Option<PathBuf>,
+            /// The name that the server's certificate has to be for [default: the host].
+            #[arg(
+                help_heading = $heading,
+                id = concat!($prefix, "tls-server-name"),
+                long = concat!($prefix, "tls-server-name"),
+                value_name = "NAME",
+            )]
+            server_name: Option<String>,
+            /// Speak TLS with whoever answers, and do not look at the certificate: who listens on the way can read and change all.
+            #[arg(
+                help_heading = $heading,
+                id = concat!($prefix, "insecure"),
+                long = concat!($prefix, "insecure"),
+                conflicts_with_all = [concat!($prefix, "tls-ca"), concat!($prefix, "tls-server-name")],
+            )]
+            insecure: bool,
+        }
+
+        impl $name {
+            /// What the options say.
+            pub fn access(&self) -> Access<'_> {
+                Access {
+                    prefix: $prefix,
+                    variables: $variables,
+                    user: self.user.as_deref(),
+                    password_file: self.password_file.as_deref(),
+                    tls: self.tls,
+                    ca: self.ca.as_deref(),
+                    cert: self.cert.as_deref(),
+                    key: self.key.as_deref(),
+                    server_name: self.server_name.as_deref(),
+                    insecure: self.insecure,
+                }
+            }
+        }
+    };
+}
+
+server_args!(
+    /// The options of the server that a command works with.
+    ServerArgs, "Getting into a server", "", &["SKEIN_PASSWORD", "REDISCLI_AUTH"],
+    "The file with the password [default: the environment's SKEIN_PASSWORD or REDISCLI_AUTH, if there is one]"
+);
+server_args!(
+    /// The options of the server that is read.
+    FromArgs, "Getting into the server that is read", "from-", &["SKEIN_FROM_PASSWORD"],
+    "The file with the password [default: the environment's SKEIN_FROM_PASSWORD, if there is one]"
+);
+server_args!(
+    /// The options of the server that is written to.
+    ToArgs, "Getting into the server that is written to", "to-", &["SKEIN_TO_PASSWORD"],
+    "The file with the password [default: the environment's SKEIN_TO_PASSWORD, if there is one]"
+);
+
+impl Access<'_> {
+    /// Whether to speak TLS.
+    pub(super) fn wants_tls(&self, address: &Address<'_>) -> bool {
+        self.tls || address.tls
+    }
+
+    /// Refuses options that would do nothing.
+    pub(super) fn check(&self, address: &Address<'_>) -> Result<(), Failure> {
+        let prefix = self.prefix;
+        if self.wants_tls(address) {
+            return match address.place {
+                Place::Unix(_) => {
+                    Err(Failure::usage(format!("--{prefix}tls: a Unix socket has none; leave it out")))
+                }
+                Place::Tcp(_) => Ok(()),
+            };
+        }
+        let given = [
+            ("tls-ca", self.ca.is_some()),
+            ("tls-cert", self.cert.is_some()),
+            ("tls-server-name", self.server_name.is_some()),
+            ("insecure", self.insecure),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((name, _)) => Err(Failure::usage(format!(
+                "--{prefix}{name} is about TLS; say --{prefix}tls, too, or name the server as rediss://HOST:PORT"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command};
+
+    use super::*;
+
+    /// Incident: `--insecure` beside the authority to believe looked at no certificate, and said nothing of the other option.
+    #[test]
+    fn who_says_whom_to_believe_cannot_say_insecure() {
+        let takes = |line: &str| {
+            let command = Command::new("skein").no_binary_name(true);
+            let command = ToArgs::augment_args(ServerArgs::augment_args(command));
+            command.try_get_matches_from(line.split(' ')).is_ok()
+        };
+        for prefix in ["", "to-"] {
+            assert!(takes(&format!("--{prefix}tls --{prefix}insecure")), "{prefix}");
+            assert!(takes(&format!("--{prefix}tls-ca a --{prefix}tls-server-name b")), "{prefix}");
+            assert!(!takes(&format!("--{prefix}insecure --{prefix}tls-ca a")), "{prefix}");
+            assert!(!takes(&format!("--{prefix}tls-server-name b --{prefix}insecure")), "{prefix}");
+        }
+        assert!(takes("--insecure --to-tls-ca a"), "each side is for itself");
+    }
+}

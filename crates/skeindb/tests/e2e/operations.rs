@@ -1,0 +1,109 @@
+//! What a server is run by: a configuration file, a service manager, a Unix socket, a folder that is its own.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+
+use crate::common::{PATIENCE, Server, assert_refused, run, skein, stdout_of};
+use skeindb::client::Reply;
+
+#[test]
+fn a_file_and_the_command_line_make_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, data, socket) =
+        (folder.path().join("skein.toml"), folder.path().join("data"), folder.path().join("s"));
+    let printed = String::from_utf8(stdout_of(run(["config"]))).expect("text");
+    assert!(printed.contains("\n#max-clients = 10000\n") || printed.contains("\n#max-clients = \"10000\"\n"));
+    let ours =
+        format!("max-clients = 3\nidle-timeout = \"90s\"\nunix-socket = {socket:?}\nunix-socket-mode = 770");
+    std::fs::write(&file, format!("{printed}\n{ours}\n")).unwrap();
+    let named = file.to_str().expect("text");
+    let server = Server::start(&data, &["--config", named, "--max-clients", "4"]);
+    let mut client = server.client();
+    let mut told =
+        |name: &str| client.call(&[b"CONFIG", b"GET", name.as_bytes()]).expect("a reply").into_array();
+    let mut value = |name: &str| told(name).expect("a pair").swap_remove(1);
+    assert_eq!(value("maxclients"), Reply::Bulk(b"4".to_vec()), "the command line wins");
+    assert_eq!(value("timeout"), Reply::Bulk(b"90".to_vec()));
+    assert_eq!(socket.metadata().unwrap().permissions().mode() & 0o777, 0o770);
+    let mut local = UnixStream::connect(&socket).unwrap();
+    local.write_all(b"PING\r\n").unwrap();
+    let mut reply = [0; 7];
+    local.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply, b"+PONG\r\n");
+    assert_eq!(data.metadata().unwrap().permissions().mode() & 0o777, 0o700, "nobody else's business");
+    server.stop();
+    assert!(!socket.exists());
+
+    let fine = String::from_utf8(stdout_of(run(["config", "--check", named]))).expect("text");
+    assert_eq!(fine, format!("{named}: fine\n"));
+    std::fs::write(&file, "max-clients = 3\n\nmax-key = 0\n").unwrap();
+    let refused = run(["config", "--check", named]);
+    assert_refused(&refused, 2, &["--max-key", "1 to 65535", &format!("({named}:3)")]);
+    let refused = run(["serve", "--data", "/nowhere", "--config", named]);
+    assert_refused(&refused, 2, &["--max-key", "1 to 65535", &format!("({named}:3)")]);
+}
+
+#[test]
+fn what_was_set_is_written_to_the_file_and_holds_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, data) = (folder.path().join("skein.toml"), folder.path().join("data"));
+    let named = file.to_str().expect("text");
+    std::fs::write(&file, "# few\nmax-clients = 50\n").unwrap();
+    let server = Server::start(&data, &["--config", named, "--max-reply", "2m"]);
+    let mut client = server.client();
+    let mut ask =
+        |words: &str| client.call(&words.split(' ').map(str::as_bytes).collect::<Vec<_>>()).expect("a reply");
+    let ok = Reply::Simple("OK".into());
+    let set = [("maxclients", "60"), ("timeout", "90"), ("slowlog-log-slower-than", "1500")];
+    for (name, value) in set {
+        assert_eq!(ask(&format!("CONFIG SET {name} {value}")), ok);
+    }
+    assert_eq!(ask("CONFIG REWRITE"), ok);
+    let expected = "# few\nmax-clients = 60\nslowlog-slower-than = \"1500us\"\nidle-timeout = \"90s\"\n";
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), expected, "what nobody has set is not there");
+    std::fs::remove_file(&file).unwrap();
+    let refused = ask("CONFIG REWRITE");
+    assert!(
+        matches!(&refused, Reply::Error(text) if text.starts_with("ERR Rewriting config file: ")),
+        "{refused}"
+    );
+    server.stop();
+    std::fs::write(&file, expected).unwrap();
+    let server = Server::start(&data, &["--config", named]);
+    let mut client = server.client();
+    for (name, value) in set {
+        let told = client.call(&[b"CONFIG", b"GET", name.as_bytes()]).expect("a reply").into_array();
+        assert_eq!(told.expect("a pair")[1], Reply::Bulk(value.into()), "{name}");
+    }
+    server.stop();
+}
+
+#[test]
+fn a_service_manager_hears_when_it_begins_and_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&name).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let hears = |word: &str| {
+        let mut message = [0; 200];
+        let count = manager.recv(&mut message).expect("a message");
+        let text = String::from_utf8_lossy(&message[..count]).into_owned();
+        assert!(text.lines().any(|line| line == word), "{text}");
+    };
+    let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
+    command.arg(folder.path().join("data")).env("NOTIFY_SOCKET", &name);
+    let server = Server::launch(command).expect("the server starts");
+    hears("READY=1");
+    server.stop();
+    hears("STOPPING=1");
+}
+
+#[test]
+fn a_folder_that_everybody_can_write_to_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = Server::try_start(folder.path(), &[]).expect_err("it is open to all");
+    assert_refused(&refused, 1, &["can be written to by everybody", "chmod o-w"]);
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing was made in it");
+}

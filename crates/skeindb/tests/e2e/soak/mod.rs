@@ -1,0 +1,214 @@
+//! The soak: a server under a mixed load, with memory that is full, killed and started again all the time.
+//!
+//! ```text
+//!   round:   start ── every worker checks all its keys ── load, reads checked as they come ── kill -9 ── skein check
+//!            policy of eviction and durability by turns                20 to 60 s, every fifth server a sixth of the run
+//! ```
+//!
+//! Each worker is an oracle of its own keys: after a kill what the server shows must be what it held at one moment of the worker's
+//! history, at `sync` not before the last acknowledgement, at `buffered` not long before. What eviction and time may take is known key by key.
+//!
+//! `.ci/soak [MINUTES]` runs it, not `cargo test`. A seed repeats the plan: what is sent in which order, policies, and moments of kills; not the
+//! machine's timing.
+
+mod draw;
+mod measure;
+mod model;
+mod step;
+mod worker;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{Random, Server, assert_sound};
+use measure::{Measured, Monitor, Tally};
+use model::Policy;
+use worker::{Checked, Terms, Worker};
+
+/// Connections that load.
+const WORKERS: usize = 4;
+const POLICIES: [(Policy, &str); 3] = [
+    (Policy::VolatileTtl, "volatile-ttl"),
+    (Policy::AllKeysLru, "allkeys-lru"),
+    (Policy::NoEviction, "noeviction"),
+];
+/// Every so many rounds a server lives long: what grows slowly does not show in those that are soon killed.
+const LONG_LIVED: usize = 5;
+/// A run that is shorter says nothing about growth: too few samples, and memory is still filling.
+const LONG_ENOUGH: Duration = Duration::from_mins(20);
+
+/// What happens in one round.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    policy: (Policy, &'static str),
+    level: &'static str,
+    /// Servers before it that are killed while they recover, and after how many milliseconds.
+    stillborn: [Option<u64>; 2],
+    lasts: Duration,
+    /// The kill comes so long after the begin of a checkpoint.
+    in_checkpoint: Option<Duration>,
+}
+
+impl Round {
+    fn draw(number: usize, random: &mut Random) -> Self {
+        let millis = |random: &mut Random, below| Duration::from_millis(random.below(below));
+        Self {
+            policy: POLICIES[number % POLICIES.len()],
+            level: if (number / POLICIES.len()).is_multiple_of(2) { "buffered" } else { "sync" },
+            stillborn: [(); 2].map(|()| (random.below(3) == 0).then(|| random.below(1500))),
+            lasts: if number % LONG_LIVED == LONG_LIVED - 1 {
+                length() / 6
+            } else {
+                Duration::from_secs(20) + millis(random, 40_000)
+            },
+            in_checkpoint: (random.below(3) == 0).then(|| millis(random, 500)),
+        }
+    }
+
+    fn terms(&self) -> Terms {
+        Terms { policy: self.policy.0, sync: self.level == "sync" }
+    }
+
+    fn options(&self) -> [&'static str; 12] {
+        [
+            "--durability",
+            self.level,
+            "--max-memory",
+            "256m",
+            "--max-memory-policy",
+            self.policy.1,
+            "--checkpoint-log-size",
+            "128m",
+            "--log-segment-size",
+            "16m",
+            "--workers",
+            "2",
+        ]
+    }
+}
+
+fn length() -> Duration {
+    let minutes = std::env::var("SKEIN_SOAK_MINUTES").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs_f64(minutes.unwrap_or(30.0) * 60.0)
+}
+
+#[test]
+#[ignore = "it takes half an hour: .ci/soak"]
+fn nothing_is_lost_and_memory_stays_flat() {
+    let mut random = Random::seeded();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tally = Arc::new(Tally::default());
+    let worker = |number| Worker::new(number, random.next(), tally.clone());
+    let mut workers: Vec<Worker> = (0..WORKERS).map(worker).collect();
+    let mut monitor = Monitor::new(length());
+    let mut last: Option<(Round, Instant)> = None;
+    for number in 0.. {
+        let round = Round::draw(number, &mut random);
+        for after in round.stillborn.into_iter().flatten() {
+            Server::start_and_kill(folder.path(), &round.options(), Duration::from_millis(after));
+            monitor.count("kills during recovery", 1);
+        }
+        let server = Server::start(folder.path(), &round.options());
+        check_all(&mut workers, &server, last, round, &mut monitor);
+        if monitor.left() < Duration::from_secs(5) {
+            server.stop();
+            last = Some((round, Instant::now()));
+            break;
+        }
+        let killed;
+        (workers, killed) = load(workers, server, folder.path(), round, &mut monitor, &tally);
+        assert_sound(folder.path());
+        last = Some((round, killed));
+    }
+    // After a clean stop.
+    assert_sound(folder.path());
+    let round = last.expect("there was a round").0;
+    let server = Server::start(folder.path(), &round.options());
+    check_all(&mut workers, &server, last, round, &mut monitor);
+    server.stop();
+    println!("\n{}", monitor.table(&tally));
+    let growth = monitor.growth();
+    assert!(growth.is_empty() || length() < LONG_ENOUGH, "resident memory grows: {growth:?}");
+}
+
+/// Every worker checks all its keys, at the same time.
+fn check_all(
+    workers: &mut [Worker],
+    server: &Server,
+    last: Option<(Round, Instant)>,
+    round: Round,
+    monitor: &mut Monitor,
+) {
+    let (before, killed) = last.map_or((round, Instant::now()), |last| last);
+    let results: Vec<Result<Checked, String>> = thread::scope(|scope| {
+        let check = |worker| {
+            let mut client = server.client();
+            let worker: &mut Worker = worker;
+            scope.spawn(move || worker.check(&mut client, before.terms(), round.terms(), killed))
+        };
+        let threads: Vec<_> = workers.iter_mut().map(check).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a check ends")).collect()
+    });
+    let mut keys = 0;
+    for result in results {
+        let checked = result.unwrap_or_else(|wrong| panic!("after a kill at {}: {wrong}", before.level));
+        keys += checked.keys as u64;
+        monitor.count("acknowledged at buffered and lost", checked.lost as u64);
+        monitor.worst("acknowledged so long before the kill and lost, ms", checked.window.as_millis() as u64);
+    }
+    monitor.count("keys checked after restarts", keys);
+}
+
+/// Loads the server and kills it; the workers come back, and when it was killed.
+fn load(
+    workers: Vec<Worker>,
+    server: Server,
+    folder: &Path,
+    round: Round,
+    monitor: &mut Monitor,
+    tally: &Tally,
+) -> (Vec<Worker>, Instant) {
+    let stop = AtomicBool::new(false);
+    let lasts = round.lasts.min(monitor.left());
+    let measured =
+        Measured { process: server.process(), folder, policy: round.policy.0, level: round.level, tally };
+    monitor.count("kills", 1);
+    thread::scope(|scope| {
+        let stop = &stop;
+        let client = server.client();
+        let watching = scope.spawn(move || monitor.watch(client, measured, stop));
+        let load = |mut worker: Worker| {
+            let client = server.client();
+            scope.spawn(move || {
+                worker.run(client, round.terms(), stop);
+                worker
+            })
+        };
+        let threads: Vec<_> = workers.into_iter().map(load).collect();
+        let ends = Instant::now() + lasts;
+        // A worker that ends by itself has found something wrong.
+        while Instant::now() < ends && !threads.iter().any(thread::ScopedJoinHandle::is_finished) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        if let Some(after) = round.in_checkpoint {
+            let begun = server.client().call(&[b"BGSAVE"]);
+            begun.expect("the server answers");
+            thread::sleep(after);
+        }
+        let killed = Instant::now();
+        server.kill();
+        stop.store(true, Ordering::Relaxed);
+        watching.join().expect("a monitor ends");
+        (
+            threads
+                .into_iter()
+                .map(|thread| thread.join().expect("a worker found something wrong; it said what"))
+                .collect(),
+            killed,
+        )
+    })
+}

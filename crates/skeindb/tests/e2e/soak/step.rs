@@ -1,0 +1,243 @@
+//! What a worker asks for, and whether the replies are right.
+
+use std::collections::BTreeMap;
+
+use skeindb::client::Reply;
+
+use super::model::{Class, Content, Key, Model, Policy, Presence, When, bytes, presence};
+use super::write::{Words, Write, member_name, words};
+
+/// What is sent, and done or not, as a whole.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// All that a key holds.
+    Read(Key),
+    /// Members of a sorted set by rank, from the first number up to the second.
+    Ranks(Key, usize, usize),
+    /// Strings from the first number up to the second.
+    Range(u32, u32),
+    Write(Write),
+    /// Writes between `MULTI` and `EXEC`.
+    Transaction(Vec<Write>),
+}
+
+/// How a reply was taken.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Taken {
+    Read,
+    Written,
+    /// Nothing was changed, for lack of memory.
+    Refused,
+}
+
+/// The command that reads all that a key holds.
+pub fn read_command(key: Key, worker: usize) -> Words {
+    let name = key.name(worker);
+    match key.class {
+        Class::Text | Class::Count | Class::Brief => words(&["GET", &name]),
+        class if class.is_hash() => words(&["HGETALL", &name]),
+        _ => words(&["ZRANGE", &name, "0", "-1", "WITHSCORES"]),
+    }
+}
+
+/// Whether a reply to [`read_command`] says that there is no key.
+pub fn is_absent(reply: &Reply) -> bool {
+    matches!(reply, Reply::Null) || matches!(reply, Reply::Array(items) if items.is_empty())
+}
+
+/// Whether a reply to [`read_command`] shows just what is held.
+pub fn shows(content: &Content, class: Class, reply: &Reply) -> bool {
+    match (content, reply) {
+        (Content::Text(pieces), Reply::Bulk(found)) => *found == bytes(pieces),
+        (Content::Count(count), Reply::Bulk(found)) => *found == count.to_string().into_bytes(),
+        (Content::Members(members), Reply::Array(items)) if class.is_hash() => {
+            let pairs = items.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+            let mut pairs: Vec<_> = pairs.map(|(a, b)| (a.bytes().map(<[u8]>::to_vec), b)).collect();
+            pairs.sort_by(|a, b| a.0.cmp(&b.0));
+            let expected = members.iter().map(|(&member, to)| (member, *to));
+            pairs
+                .into_iter()
+                .flat_map(|(name, value)| [Reply::Bulk(name.unwrap_or_default()), value])
+                .eq(pairs_of(expected))
+        }
+        (Content::Members(members), Reply::Array(items)) => {
+            items.iter().cloned().eq(pairs_of(by_score(members).into_iter()))
+        }
+        _ => false,
+    }
+}
+
+/// Members in the order of their scores.
+fn by_score(members: &BTreeMap<u32, i64>) -> Vec<(u32, i64)> {
+    let mut sorted: Vec<_> = members.iter().map(|(&member, &score)| (member, score)).collect();
+    sorted.sort_unstable_by_key(|&(member, score)| (score, member));
+    sorted
+}
+
+fn pairs_of(members: impl Iterator<Item = (u32, i64)>) -> impl Iterator<Item = Reply> {
+    members.flat_map(|(member, to)| {
+        [member_name(member), to.to_string()].map(|text| Reply::Bulk(text.into_bytes()))
+    })
+}
+
+impl Step {
+    /// The keys that it may change.
+    pub fn writes(&self) -> Vec<Key> {
+        match self {
+            Self::Write(write) => write.keys(),
+            Self::Transaction(writes) => writes.iter().flat_map(Write::keys).collect(),
+            Self::Read(_) | Self::Ranks(..) | Self::Range(..) => Vec::new(),
+        }
+    }
+
+    pub fn commands(&self, worker: usize) -> Vec<Words> {
+        match self {
+            Self::Read(key) => vec![read_command(*key, worker)],
+            Self::Ranks(key, from, to) => {
+                let last = (to - 1).to_string();
+                vec![words(&["ZRANGE", &key.name(worker), &from.to_string(), &last, "WITHSCORES"])]
+            }
+            Self::Range(from, to) => {
+                let name = |number| Key { class: Class::Text, number }.name(worker);
+                vec![words(&["SK.RANGE", &format!("[{}", name(*from)), &format!("({}", name(*to))])]
+            }
+            Self::Write(write) => vec![write.command(worker)],
+            Self::Transaction(writes) => {
+                let mut commands = vec![words(&["MULTI"])];
+                commands.extend(writes.iter().map(|write| write.command(worker)));
+                commands.push(words(&["EXEC"]));
+                commands
+            }
+        }
+    }
+
+    /// Does it to the model as an entry of its own, as if all had gone well.
+    pub fn assume(&self, model: &mut Model, when: When) {
+        model.begin();
+        let writes = match self {
+            Self::Write(write) => std::slice::from_ref(write),
+            Self::Transaction(writes) => writes.as_slice(),
+            _ => &[],
+        };
+        for write in writes {
+            write.apply(model, when, None).expect("without a reply nothing is wrong");
+        }
+    }
+
+    /// Does it to the model, as an entry of its own.
+    ///
+    /// # Errors
+    /// A reply is wrong: which, and what it should be.
+    pub fn apply(
+        &self,
+        model: &mut Model,
+        worker: usize,
+        when: When,
+        replies: &[Reply],
+    ) -> Result<Taken, String> {
+        let last = replies.last().ok_or("no reply")?;
+        if is_refusal(last) && !self.writes().is_empty() {
+            return Ok(Taken::Refused);
+        }
+        model.begin();
+        match self {
+            Self::Read(key) => check_read(model, *key, when, last)?,
+            Self::Ranks(key, from, to) => check_ranks(model, *key, (*from, *to), when, last)?,
+            Self::Range(from, to) => check_range(model, worker, (*from, *to), when, last)?,
+            Self::Write(write) => write.apply(model, when, Some(last))?,
+            Self::Transaction(writes) => {
+                let Reply::Array(items) = last else { return Err(format!("EXEC answers {last}")) };
+                if items.len() != writes.len() {
+                    return Err(format!("EXEC answers {} of {} commands", items.len(), writes.len()));
+                }
+                let done = writes.iter().zip(items).filter(|(_, reply)| !is_refusal(reply));
+                for (write, reply) in done {
+                    write.apply(model, when, Some(reply))?;
+                }
+            }
+        }
+        model.end();
+        Ok(if self.wrote(last) { Taken::Written } else { Taken::Read })
+    }
+
+    /// Whether the reply says that something was written.
+    fn wrote(&self, reply: &Reply) -> bool {
+        match self {
+            Self::Write(Write::Delete(_) | Write::Remove(..) | Write::Expire(..) | Write::Persist(_)) => {
+                *reply != Reply::Integer(0)
+            }
+            Self::Write(_) | Self::Transaction(_) => true,
+            Self::Read(_) | Self::Ranks(..) | Self::Range(..) => false,
+        }
+    }
+}
+
+/// Checks what was read of a key. One that was seen gone, and was not to expire yet, was evicted and stays away.
+fn check_read(model: &mut Model, key: Key, when: When, reply: &Reply) -> Result<(), String> {
+    let held = model.keys.get(&key);
+    match (is_absent(reply), presence(held, when)) {
+        (true, Presence::Must) => Err(format!("{key:?} is lost: {held:?}")),
+        (true, Presence::May) => {
+            model.set(key, None);
+            Ok(())
+        }
+        (true, Presence::Never) => Ok(()),
+        (false, Presence::Never) => Err(format!("{key:?} is there, and should not be: {held:?}")),
+        (false, _) if held.is_some_and(|held| shows(&held.content, key.class, reply)) => Ok(()),
+        (false, _) => Err(format!("{key:?} has another value than {held:?}")),
+    }
+}
+
+fn check_ranks(
+    model: &Model,
+    key: Key,
+    (from, to): (usize, usize),
+    when: When,
+    reply: &Reply,
+) -> Result<(), String> {
+    let held = model.keys.get(&key);
+    let members = match held.map(|held| &held.content) {
+        Some(Content::Members(members)) => by_score(members),
+        _ => Vec::new(),
+    };
+    let slice = members.into_iter().skip(from).take(to - from);
+    match reply {
+        Reply::Array(items) if items.iter().cloned().eq(pairs_of(slice)) => Ok(()),
+        reply if is_absent(reply) && presence(held, when) != Presence::Must => Ok(()),
+        _ => Err(format!("{key:?}: other members at ranks {from} to {to}")),
+    }
+}
+
+fn check_range(
+    model: &Model,
+    worker: usize,
+    (from, to): (u32, u32),
+    when: When,
+    reply: &Reply,
+) -> Result<(), String> {
+    let Reply::Array(items) = reply else { return Err(format!("SK.RANGE answers {reply}")) };
+    let mut found = items.chunks(2).peekable();
+    let key = |number| Key { class: Class::Text, number };
+    for (&key, held) in model.keys.range(key(from)..key(to)) {
+        let name = key.name(worker).into_bytes();
+        if found.peek().is_some_and(|pair| pair[0].bytes() == Some(&name)) {
+            let pair = found.next().expect("it was looked at");
+            if !shows(&held.content, key.class, &pair[1]) {
+                return Err(format!("{key:?} has another value in a range"));
+            }
+        } else if presence(Some(held), when) == Presence::Must {
+            return Err(format!("{key:?} is not in a range"));
+        }
+    }
+    found.next().map_or(Ok(()), |pair| Err(format!("a range shows {} as well", pair[0])))
+}
+
+/// There is no room, and so nothing was done.
+fn is_refusal(reply: &Reply) -> bool {
+    matches!(reply, Reply::Error(text) if text.starts_with("OOM ") || text.starts_with("EXECABORT "))
+}
+
+/// Whether the policy lets a worker change only what it writes whole.
+pub fn whole_only(policy: Policy) -> bool {
+    policy == Policy::AllKeysLru
+}

@@ -1,0 +1,238 @@
+//! Commands that write: what they are on the wire, and what they do to the model.
+
+use skeindb::client::Reply;
+
+use super::model::{Content, Held, Key, Model, Piece, Presence, When, bytes, presence};
+
+/// A command that writes.
+#[derive(Debug, Clone)]
+pub enum Write {
+    /// With `PX` of so many milliseconds, or none.
+    Set(Key, Piece, Option<u64>),
+    /// With `PXAT`.
+    SetUntil(Key, Piece, u64),
+    Delete(Key),
+    Add(Key, i64),
+    Append(Key, Piece),
+    Rename(Key, Key),
+    SetSeveral(Vec<(Key, Piece)>),
+    /// `HSET` or `ZADD`.
+    Put(Key, Vec<(u32, i64)>),
+    Increase(Key, u32, i64),
+    Remove(Key, Vec<u32>),
+    Expire(Key, u64),
+    Persist(Key),
+}
+
+/// A command.
+pub type Words = Vec<Vec<u8>>;
+
+pub fn words(words: &[&str]) -> Words {
+    words.iter().map(|word| word.as_bytes().to_vec()).collect()
+}
+
+/// The name of a field or of a member; in the order of the numbers.
+pub fn member_name(member: u32) -> String {
+    format!("member {member:08}")
+}
+
+impl Write {
+    pub fn keys(&self) -> Vec<Key> {
+        match self {
+            Self::SetSeveral(pairs) => pairs.iter().map(|&(key, _)| key).collect(),
+            Self::Rename(from, to) => vec![*from, *to],
+            Self::Set(key, ..)
+            | Self::SetUntil(key, ..)
+            | Self::Delete(key)
+            | Self::Add(key, _)
+            | Self::Append(key, _)
+            | Self::Put(key, _)
+            | Self::Increase(key, ..)
+            | Self::Remove(key, _)
+            | Self::Expire(key, _)
+            | Self::Persist(key) => vec![*key],
+        }
+    }
+
+    pub fn command(&self, worker: usize) -> Words {
+        let name = |key: &Key| key.name(worker);
+        let set = |key: &Key, piece: &Piece, more: &[&str]| {
+            let mut command = words(&["SET", &name(key)]);
+            command.push(bytes(&[*piece]));
+            command.extend(words(more));
+            command
+        };
+        match self {
+            Self::Set(key, piece, None) => set(key, piece, &[]),
+            Self::Set(key, piece, Some(ms)) => set(key, piece, &["PX", &ms.to_string()]),
+            Self::SetUntil(key, piece, at) => set(key, piece, &["PXAT", &at.to_string()]),
+            Self::Delete(key) => words(&["DEL", &name(key)]),
+            Self::Add(key, by) => words(&["INCRBY", &name(key), &by.to_string()]),
+            Self::Append(key, piece) => {
+                let mut command = words(&["APPEND", &name(key)]);
+                command.push(bytes(&[*piece]));
+                command
+            }
+            Self::Rename(from, to) => words(&["RENAME", &name(from), &name(to)]),
+            Self::SetSeveral(pairs) => {
+                let mut command = words(&["MSET"]);
+                for (key, piece) in pairs {
+                    command.extend([name(key).into_bytes(), bytes(&[*piece])]);
+                }
+                command
+            }
+            Self::Put(key, members) => {
+                let hash = key.class.is_hash();
+                let mut command = words(&[if hash { "HSET" } else { "ZADD" }, &name(key)]);
+                for (member, to) in members {
+                    let pair = [member_name(*member).into_bytes(), to.to_string().into_bytes()];
+                    command.extend(if hash {
+                        pair
+                    } else {
+                        let [a, b] = pair;
+                        [b, a]
+                    });
+                }
+                command
+            }
+            Self::Increase(key, member, by) if key.class.is_hash() => {
+                words(&["HINCRBY", &name(key), &member_name(*member), &by.to_string()])
+            }
+            Self::Increase(key, member, by) => {
+                words(&["ZINCRBY", &name(key), &by.to_string(), &member_name(*member)])
+            }
+            Self::Remove(key, members) => {
+                let mut command = words(&[if key.class.is_hash() { "HDEL" } else { "ZREM" }, &name(key)]);
+                command.extend(members.iter().map(|&member| member_name(member).into_bytes()));
+                command
+            }
+            Self::Expire(key, ms) => words(&["PEXPIRE", &name(key), &ms.to_string()]),
+            Self::Persist(key) => words(&["PERSIST", &name(key)]),
+        }
+    }
+
+    /// Does it to the model. With a reply: whether that is right; without one it is taken to have been done.
+    pub fn apply(&self, model: &mut Model, when: When, reply: Option<&Reply>) -> Result<(), String> {
+        let seen = |key: &Key| presence(model.keys.get(key), when);
+        let expect = |expected: Reply| match reply {
+            Some(reply) if *reply != expected => Err(format!("{self:?} answers {reply}, and not {expected}")),
+            _ => Ok(()),
+        };
+        // 1 or 0, of which the presence of the key allows one or both.
+        let flag = |presence: Presence| match (reply, presence) {
+            (None, _) => Ok(presence != Presence::Never),
+            (Some(Reply::Integer(1)), Presence::Must | Presence::May) => Ok(true),
+            (Some(Reply::Integer(0)), Presence::Never | Presence::May) => Ok(false),
+            (Some(reply), _) => Err(format!("{self:?} answers {reply}, but the key {presence:?} be there")),
+        };
+        match self {
+            Self::Set(key, piece, ms) => {
+                expect(Reply::ok())?;
+                let until = ms.map(|ms| (when.sent + ms, when.received + ms));
+                model.set(*key, Some(Held { content: Content::Text(vec![*piece]), until }));
+            }
+            Self::SetUntil(key, piece, at) => {
+                expect(Reply::ok())?;
+                let until = Some((*at, *at));
+                model.set(*key, Some(Held { content: Content::Text(vec![*piece]), until }));
+            }
+            Self::Delete(key) => {
+                flag(seen(key))?;
+                model.set(*key, None);
+            }
+            Self::Add(key, by) => {
+                let sum = match model.keys.get(key).map(|held| &held.content) {
+                    Some(Content::Count(count)) => count + by,
+                    _ => *by,
+                };
+                expect(Reply::Integer(sum))?;
+                model.set(*key, Some(Held { content: Content::Count(sum), until: None }));
+            }
+            Self::Append(key, piece) => {
+                let mut pieces = text_of(model, *key);
+                pieces.push(*piece);
+                let len = pieces.iter().map(|piece| i64::from(piece.len)).sum();
+                expect(Reply::Integer(len))?;
+                model.set(*key, Some(Held { content: Content::Text(pieces), until: None }));
+            }
+            Self::Rename(from, to) => {
+                expect(Reply::ok())?;
+                let held = model.keys.get(from).cloned();
+                model.set(*from, None);
+                model.set(*to, held);
+            }
+            Self::SetSeveral(pairs) => {
+                expect(Reply::ok())?;
+                for (key, piece) in pairs {
+                    model.set(*key, Some(Held { content: Content::Text(vec![*piece]), until: None }));
+                }
+            }
+            Self::Put(key, members) => {
+                let new = members.iter().filter(|(member, _)| member_of(model, *key, *member).is_none());
+                expect(Reply::Integer(count(new.count())))?;
+                for &(member, to) in members {
+                    model.set_member(*key, member, Some(to));
+                }
+            }
+            Self::Increase(key, member, by) => {
+                let sum = member_of(model, *key, *member).unwrap_or(0) + by;
+                let text = Reply::Bulk(sum.to_string().into_bytes());
+                expect(if key.class.is_hash() { Reply::Integer(sum) } else { text })?;
+                model.set_member(*key, *member, Some(sum));
+            }
+            Self::Remove(key, members) => {
+                let there = members.iter().filter(|&&member| member_of(model, *key, member).is_some());
+                let there: Vec<u32> = there.copied().collect();
+                expect(Reply::Integer(count(there.len())))?;
+                for member in there {
+                    model.set_member(*key, member, None);
+                }
+            }
+            Self::Expire(key, ms) => {
+                let until = Some((when.sent + ms, when.received + ms));
+                let there = flag(seen(key))?;
+                let held = model.keys.get(key).cloned().filter(|_| there);
+                model.set(*key, held.map(|held| Held { until, ..held }));
+            }
+            Self::Persist(key) => persist(model, *key, when, reply)?,
+        }
+        Ok(())
+    }
+}
+
+fn persist(model: &mut Model, key: Key, when: When, reply: Option<&Reply>) -> Result<(), String> {
+    let held = model.keys.get(&key).filter(|held| held.until.is_some());
+    let presence = presence(held, when);
+    let there = match (reply, presence) {
+        (None, _) => presence != Presence::Never,
+        (Some(Reply::Integer(1)), Presence::Must | Presence::May) => true,
+        (Some(Reply::Integer(0)), Presence::Never | Presence::May) => false,
+        (Some(reply), _) => {
+            return Err(format!("PERSIST {key:?} answers {reply}, time {presence:?} be there"));
+        }
+    };
+    // A key that has no time keeps its place, there or evicted.
+    if let Some(held) = held.cloned() {
+        model.set(key, there.then_some(Held { until: None, ..held }));
+    }
+    Ok(())
+}
+
+fn text_of(model: &Model, key: Key) -> Vec<Piece> {
+    match model.keys.get(&key).map(|held| &held.content) {
+        Some(Content::Text(pieces)) => pieces.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn member_of(model: &Model, key: Key, member: u32) -> Option<i64> {
+    match &model.keys.get(&key)?.content {
+        Content::Members(members) => members.get(&member).copied(),
+        _ => None,
+    }
+}
+
+/// A count as replies have it.
+fn count(of: usize) -> i64 {
+    i64::try_from(of).expect("it fits")
+}

@@ -1,0 +1,49 @@
+//! Configuration: any text as a file of options, and as a value that CONFIG SET is given. What a file says is the same when it is written anew.
+
+#![no_main]
+
+use std::fmt::Write;
+
+use libfuzzer_sys::fuzz_target;
+
+// The parser is the command's alone, which would bring all of it along.
+#[path = "../../crates/skeindb/src/config/file.rs"]
+mod file;
+
+use file::{Value, parse};
+
+fuzz_target!(|text: &str| {
+    skein_server::fuzzing::configure(text.as_bytes());
+    let lines = text.split('\n').count();
+    match parse(text) {
+        Err(problem) => assert!((1..=lines).contains(&problem.line), "{problem:?}"),
+        Ok(entries) => {
+            assert!(entries.iter().all(|entry| (1..=lines).contains(&entry.line)));
+            let mut anew = String::new();
+            for (at, entry) in entries.iter().enumerate() {
+                let value = match &entry.value {
+                    Value::Switch(on) => on.to_string(),
+                    Value::One(text) => quoted(text),
+                    Value::Many(texts) => {
+                        format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(","))
+                    }
+                };
+                writeln!(anew, "{} = {value}", quoted(&entry.key)).expect("a string takes all");
+                assert_eq!(anew.lines().count(), at + 1);
+            }
+            let again = parse(&anew).expect("what was a file is one");
+            let said = |entries: &[file::Entry]| -> Vec<String> {
+                entries.iter().map(|entry| format!("{:?} {:?}", entry.key, entry.value)).collect()
+            };
+            assert_eq!(said(&entries), said(&again));
+        }
+    }
+});
+
+/// A text as TOML.
+fn quoted(text: &str) -> String {
+    let escaped = text.chars().map(|c| {
+        if c.is_ascii_alphanumeric() { c.to_string() } else { format!("\\U{:08X}", u32::from(c)) }
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}

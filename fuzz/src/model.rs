@@ -1,0 +1,462 @@
+//! What a server must answer, in RESP2, by ordered maps in memory.
+
+use std::collections::BTreeMap;
+
+use crate::Call;
+use crate::call::{Name, Score, Text, Until, When};
+
+/// A command's words.
+pub type Request = Vec<Vec<u8>>;
+
+/// What a key holds.
+#[derive(Debug, Clone)]
+enum Held {
+    Value(Vec<u8>),
+    Columns(BTreeMap<Vec<u8>, Vec<u8>>),
+    Members(BTreeMap<Vec<u8>, f64>),
+}
+
+/// A key's row.
+#[derive(Debug, Clone)]
+struct Row {
+    held: Held,
+    until: Option<u64>,
+}
+
+/// All that a server holds.
+#[derive(Debug, Default)]
+pub struct Model {
+    rows: BTreeMap<Vec<u8>, Row>,
+    now: u64,
+}
+
+const OK: &[u8] = b"+OK\r\n";
+const NIL: &[u8] = b"$-1\r\n";
+const WRONG_TYPE: &[u8] = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n";
+const NO_INTEGER: &[u8] = b"-ERR value is not an integer or out of range\r\n";
+const NO_HASH_INTEGER: &[u8] = b"-ERR hash value is not an integer\r\n";
+const OVERFLOW: &[u8] = b"-ERR increment or decrement would overflow\r\n";
+
+/// A bulk string.
+pub fn bulk(text: &[u8]) -> Vec<u8> {
+    [format!("${}\r\n", text.len()).as_bytes(), text, b"\r\n"].concat()
+}
+
+/// An array of what is encoded already.
+pub fn array(elements: &[Vec<u8>]) -> Vec<u8> {
+    [format!("*{}\r\n", elements.len()).into_bytes(), elements.concat()].concat()
+}
+
+fn integer(number: impl Into<i128>) -> Vec<u8> {
+    format!(":{}\r\n", number.into()).into_bytes()
+}
+
+fn count(number: usize) -> Vec<u8> {
+    format!(":{number}\r\n").into_bytes()
+}
+
+fn maybe(text: Option<&Vec<u8>>) -> Vec<u8> {
+    text.map_or(NIL.to_vec(), |text| bulk(text))
+}
+
+/// The integer that a text is, written in the one way that counts.
+fn parse(text: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(text).ok()?;
+    text.parse::<i64>().ok().filter(|number| number.to_string() == text)
+}
+
+fn words(name: &str, args: &[Vec<u8>]) -> Request {
+    name.split(' ').map(|word| word.as_bytes().to_vec()).chain(args.iter().cloned()).collect()
+}
+
+fn names(first: Name, rest: &[Name]) -> Vec<Vec<u8>> {
+    std::iter::once(first).chain(rest.iter().copied()).map(Name::bytes).collect()
+}
+
+fn pairs(first: &(Name, Text), rest: &[(Name, Text)]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    std::iter::once(first).chain(rest).map(|(name, text)| (name.bytes(), text.bytes())).collect()
+}
+
+fn flat(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<Vec<u8>> {
+    pairs.iter().flat_map(|(name, text)| [name.clone(), text.clone()]).collect()
+}
+
+/// What a command answers, or the error.
+type Answer = Result<Vec<u8>, &'static [u8]>;
+
+impl Model {
+    /// Nothing is there, and it is `now`.
+    pub fn new(now: u64) -> Self {
+        Self { rows: BTreeMap::new(), now }
+    }
+
+    /// It is later. As in Redis, a key is there throughout its last millisecond.
+    pub fn advance_to(&mut self, now: u64) {
+        self.now = now;
+        self.rows.retain(|_, row| row.until.is_none_or(|until| until >= now));
+    }
+
+    /// The request, and its reply.
+    pub fn run(&mut self, call: &Call) -> (Request, Vec<u8>) {
+        let (request, answer) = self.answer(call);
+        (request, answer.unwrap_or_else(<[u8]>::to_vec))
+    }
+
+    fn answer(&mut self, call: &Call) -> (Request, Answer) {
+        match call {
+            Call::Set { key, value, when, get, until } => {
+                self.set(key.bytes(), value.bytes(), *when, *get, *until)
+            }
+            Call::Get(key) => (words("GET", &[key.bytes()]), self.value(&key.bytes()).map(maybe)),
+            Call::GetDel(key) => {
+                let answer = self.value(&key.bytes()).map(maybe);
+                if answer.is_ok() {
+                    self.rows.remove(&key.bytes());
+                }
+                (words("GETDEL", &[key.bytes()]), answer)
+            }
+            Call::Append(key, text) => {
+                let request = words("APPEND", &[key.bytes(), text.bytes()]);
+                let old = self.value(&key.bytes()).map(|old| old.cloned().unwrap_or_default());
+                (request, old.map(|old| count(self.put(key.bytes(), [old, text.bytes()].concat()))))
+            }
+            Call::StrLen(key) => (
+                words("STRLEN", &[key.bytes()]),
+                self.value(&key.bytes()).map(|text| count(text.map_or(0, Vec::len))),
+            ),
+            Call::IncrBy(key, by) => {
+                let request = words("INCRBY", &[key.bytes(), by.to_string().into_bytes()]);
+                let old = self.value(&key.bytes()).map(|old| old.cloned());
+                let sum = old.and_then(|old| add(old.as_ref(), *by, NO_INTEGER));
+                (
+                    request,
+                    sum.map(|sum| {
+                        self.put(key.bytes(), sum.to_string().into_bytes());
+                        integer(sum)
+                    }),
+                )
+            }
+            Call::MSet(first, rest) => {
+                let pairs = pairs(first, rest);
+                let request = words("MSET", &flat(&pairs));
+                for (key, text) in pairs {
+                    self.rows.insert(key, Row { held: Held::Value(text), until: None });
+                }
+                (request, Ok(OK.to_vec()))
+            }
+            Call::MGet(first, rest) => {
+                let keys = names(*first, rest);
+                let found: Vec<_> =
+                    keys.iter().map(|key| self.value(key).map_or(NIL.to_vec(), maybe)).collect();
+                (words("MGET", &keys), Ok(array(&found)))
+            }
+            Call::Del(first, rest) => {
+                let keys = names(*first, rest);
+                let removed = keys.iter().filter(|key| self.rows.remove(*key).is_some()).count();
+                (words("DEL", &keys), Ok(count(removed)))
+            }
+            Call::Exists(first, rest) => {
+                let keys = names(*first, rest);
+                (
+                    words("EXISTS", &keys),
+                    Ok(count(keys.iter().filter(|key| self.rows.contains_key(*key)).count())),
+                )
+            }
+            Call::Type(key) => {
+                let kind = match self.rows.get(&key.bytes()).map(|row| &row.held) {
+                    None => "none",
+                    Some(Held::Value(_)) => "string",
+                    Some(Held::Columns(_)) => "hash",
+                    Some(Held::Members(_)) => "zset",
+                };
+                (words("TYPE", &[key.bytes()]), Ok(format!("+{kind}\r\n").into_bytes()))
+            }
+            Call::PExpireAt(key, after) => {
+                let at = self.now.saturating_add_signed(i64::from(*after));
+                let request = words("PEXPIREAT", &[key.bytes(), at.to_string().into_bytes()]);
+                let there = self.rows.get_mut(&key.bytes()).map(|row| row.until = Some(at)).is_some();
+                // Unlike SET, it removes a key that would only see the present millisecond out.
+                if at <= self.now {
+                    self.rows.remove(&key.bytes());
+                }
+                (request, Ok(count(usize::from(there))))
+            }
+            Call::PExpireTime(key) => {
+                let answer = self.rows.get(&key.bytes()).map_or(-2, |row| row.until.map_or(-1, i128::from));
+                (words("PEXPIRETIME", &[key.bytes()]), Ok(integer(answer)))
+            }
+            Call::Persist(key) => {
+                let until = self.rows.get_mut(&key.bytes()).and_then(|row| row.until.take());
+                (words("PERSIST", &[key.bytes()]), Ok(count(usize::from(until.is_some()))))
+            }
+            Call::DbSize => (words("DBSIZE", &[]), Ok(count(self.rows.len()))),
+            Call::Keys { above, reverse } => {
+                let above = above.bytes();
+                let mut found: Vec<_> = self.rows.range(above.clone()..).map(|(key, _)| bulk(key)).collect();
+                let bound = [b"[", &above[..]].concat();
+                let mut request = words("SK.RANGE", &[bound, b"+".to_vec(), b"NOVALUES".to_vec()]);
+                if *reverse {
+                    found.reverse();
+                    request.push(b"REV".to_vec());
+                }
+                (request, Ok(array(&found)))
+            }
+            _ => self.answer_columns(call),
+        }
+    }
+
+    fn answer_columns(&mut self, call: &Call) -> (Request, Answer) {
+        match call {
+            Call::HSet(key, first, rest) => {
+                let pairs = pairs(first, rest);
+                let request = words("HSET", &[vec![key.bytes()], flat(&pairs)].concat());
+                let answer = self.columns_to_change(key.bytes()).map(|columns| {
+                    count(
+                        pairs
+                            .into_iter()
+                            .filter(|(name, text)| columns.insert(name.clone(), text.clone()).is_none())
+                            .count(),
+                    )
+                });
+                (request, answer)
+            }
+            Call::HGet(key, field) => {
+                let answer = self
+                    .columns(&key.bytes())
+                    .map(|columns| maybe(columns.and_then(|columns| columns.get(&field.bytes()))));
+                (words("HGET", &[key.bytes(), field.bytes()]), answer)
+            }
+            Call::HDel(key, first, rest) => {
+                let fields = names(*first, rest);
+                let request = words("HDEL", &[vec![key.bytes()], fields.clone()].concat());
+                let removed = self.columns_to_change(key.bytes()).map(|columns| {
+                    count(fields.iter().filter(|field| columns.remove(*field).is_some()).count())
+                });
+                self.forget_if_empty(&key.bytes());
+                (request, removed)
+            }
+            Call::HIncrBy(key, field, by) => {
+                let request = words("HINCRBY", &[key.bytes(), field.bytes(), by.to_string().into_bytes()]);
+                let answer = self.columns_to_change(key.bytes()).and_then(|columns| {
+                    let sum = add(columns.get(&field.bytes()), *by, NO_HASH_INTEGER)?;
+                    columns.insert(field.bytes(), sum.to_string().into_bytes());
+                    Ok(integer(sum))
+                });
+                self.forget_if_empty(&key.bytes());
+                (request, answer)
+            }
+            Call::HGetAll(key) => {
+                let answer = self.columns(&key.bytes()).map(|columns| {
+                    let pairs = columns.into_iter().flatten();
+                    array(&pairs.flat_map(|(name, text)| [bulk(name), bulk(text)]).collect::<Vec<_>>())
+                });
+                (words("HGETALL", &[key.bytes()]), answer)
+            }
+            Call::HLen(key) => {
+                let answer =
+                    self.columns(&key.bytes()).map(|columns| count(columns.map_or(0, BTreeMap::len)));
+                (words("HLEN", &[key.bytes()]), answer)
+            }
+            _ => self.answer_members(call),
+        }
+    }
+
+    fn answer_members(&mut self, call: &Call) -> (Request, Answer) {
+        match call {
+            Call::ZAdd(key, first, rest) => {
+                let all: Vec<_> =
+                    std::iter::once(first).chain(rest).map(|(score, name)| (*score, name.bytes())).collect();
+                let args = all
+                    .iter()
+                    .flat_map(|(score, name)| [score.number().to_string().into_bytes(), name.clone()]);
+                let request = words("ZADD", &std::iter::once(key.bytes()).chain(args).collect::<Vec<_>>());
+                let answer = self.members_to_change(key.bytes()).map(|members| {
+                    count(
+                        all.iter()
+                            .filter(|(score, name)| members.insert(name.clone(), positive(*score)).is_none())
+                            .count(),
+                    )
+                });
+                (request, answer)
+            }
+            Call::ZRem(key, member) => {
+                let removed =
+                    self.members_to_change(key.bytes()).map(|members| members.remove(&member.bytes()));
+                self.forget_if_empty(&key.bytes());
+                (
+                    words("ZREM", &[key.bytes(), member.bytes()]),
+                    removed.map(|removed| count(usize::from(removed.is_some()))),
+                )
+            }
+            Call::ZScore(key, member) => {
+                let score = self
+                    .order(&key.bytes())
+                    .map(|order| order.into_iter().find(|(_, name)| *name == member.bytes()));
+                let text = |(score, _): (f64, _)| bulk(score.to_string().as_bytes());
+                (
+                    words("ZSCORE", &[key.bytes(), member.bytes()]),
+                    score.map(|score| score.map_or(NIL.to_vec(), text)),
+                )
+            }
+            Call::ZRank(key, member) => {
+                let rank = self
+                    .order(&key.bytes())
+                    .map(|order| order.iter().position(|(_, name)| *name == member.bytes()));
+                (
+                    words("ZRANK", &[key.bytes(), member.bytes()]),
+                    rank.map(|rank| rank.map_or(NIL.to_vec(), count)),
+                )
+            }
+            Call::ZCard(key) => {
+                (words("ZCARD", &[key.bytes()]), self.order(&key.bytes()).map(|order| count(order.len())))
+            }
+            Call::ZRange(key, from, to) => {
+                let ends = [from, to].map(|end| end.to_string().into_bytes());
+                let answer = self.order(&key.bytes()).map(|order| {
+                    let place =
+                        |end: i8| if end < 0 { order.len() as i64 + i64::from(end) } else { i64::from(end) };
+                    let (from, to) = (place(*from).max(0), place(*to));
+                    let inside = |at: usize| (from..=to).contains(&(at as i64));
+                    let found = order.iter().enumerate().filter(|(at, _)| inside(*at));
+                    array(
+                        &found
+                            .flat_map(|(_, (score, name))| [bulk(name), bulk(score.to_string().as_bytes())])
+                            .collect::<Vec<_>>(),
+                    )
+                });
+                (
+                    words(
+                        "ZRANGE",
+                        &[vec![key.bytes()], ends.to_vec(), vec![b"WITHSCORES".to_vec()]].concat(),
+                    ),
+                    answer,
+                )
+            }
+            other => unreachable!("{other:?} is answered above"),
+        }
+    }
+
+    fn set(
+        &mut self,
+        key: Vec<u8>,
+        value: Vec<u8>,
+        when: When,
+        get: bool,
+        until: Until,
+    ) -> (Request, Answer) {
+        let mut request = words("SET", &[key.clone(), value.clone()]);
+        request.extend(match when {
+            When::Always => None,
+            When::Absent => Some(b"NX".to_vec()),
+            When::Present => Some(b"XX".to_vec()),
+        });
+        request.extend(get.then(|| b"GET".to_vec()));
+        let until = match until {
+            Until::Never => None,
+            Until::Keep => {
+                request.push(b"KEEPTTL".to_vec());
+                self.rows.get(&key).and_then(|row| row.until)
+            }
+            Until::After(millis) => {
+                let at = self.now + u64::from(millis);
+                request.extend([b"PXAT".to_vec(), at.to_string().into_bytes()]);
+                Some(at)
+            }
+        };
+        let old = match self.value(&key) {
+            Ok(old) => old.cloned(),
+            Err(wrong) if get => return (request, Err(wrong)),
+            Err(_) => None,
+        };
+        let there = self.rows.contains_key(&key);
+        let sets = when == When::Always || there == (when == When::Present);
+        if sets {
+            self.rows.insert(key, Row { held: Held::Value(value), until });
+            self.advance_to(self.now);
+        }
+        let answer = if get {
+            maybe(old.as_ref())
+        } else if sets {
+            OK.to_vec()
+        } else {
+            NIL.to_vec()
+        };
+        (request, Ok(answer))
+    }
+
+    /// Sets a value, and keeps the expiry; its length.
+    fn put(&mut self, key: Vec<u8>, text: Vec<u8>) -> usize {
+        let len = text.len();
+        let until = self.rows.get(&key).and_then(|row| row.until);
+        self.rows.insert(key, Row { held: Held::Value(text), until });
+        len
+    }
+
+    fn value(&self, key: &[u8]) -> Result<Option<&Vec<u8>>, &'static [u8]> {
+        match self.rows.get(key).map(|row| &row.held) {
+            None => Ok(None),
+            Some(Held::Value(text)) => Ok(Some(text)),
+            Some(_) => Err(WRONG_TYPE),
+        }
+    }
+
+    fn columns(&self, key: &[u8]) -> Result<Option<&BTreeMap<Vec<u8>, Vec<u8>>>, &'static [u8]> {
+        match self.rows.get(key).map(|row| &row.held) {
+            None => Ok(None),
+            Some(Held::Columns(columns)) => Ok(Some(columns)),
+            Some(_) => Err(WRONG_TYPE),
+        }
+    }
+
+    /// The columns of a key, which is made without any; see [`forget_if_empty`](Self::forget_if_empty).
+    fn columns_to_change(&mut self, key: Vec<u8>) -> Result<&mut BTreeMap<Vec<u8>, Vec<u8>>, &'static [u8]> {
+        let row = self.rows.entry(key).or_insert(Row { held: Held::Columns(BTreeMap::new()), until: None });
+        match &mut row.held {
+            Held::Columns(columns) => Ok(columns),
+            _ => Err(WRONG_TYPE),
+        }
+    }
+
+    /// Likewise members.
+    fn members_to_change(&mut self, key: Vec<u8>) -> Result<&mut BTreeMap<Vec<u8>, f64>, &'static [u8]> {
+        let row = self.rows.entry(key).or_insert(Row { held: Held::Members(BTreeMap::new()), until: None });
+        match &mut row.held {
+            Held::Members(members) => Ok(members),
+            _ => Err(WRONG_TYPE),
+        }
+    }
+
+    fn forget_if_empty(&mut self, key: &[u8]) {
+        let empty = match self.rows.get(key).map(|row| &row.held) {
+            Some(Held::Columns(columns)) => columns.is_empty(),
+            Some(Held::Members(members)) => members.is_empty(),
+            Some(Held::Value(_)) | None => false,
+        };
+        if empty {
+            self.rows.remove(key);
+        }
+    }
+
+    /// Members by score, then by name.
+    fn order(&self, key: &[u8]) -> Result<Vec<(f64, Vec<u8>)>, &'static [u8]> {
+        match self.rows.get(key).map(|row| &row.held) {
+            None => Ok(Vec::new()),
+            Some(Held::Members(members)) => {
+                let mut order: Vec<_> = members.iter().map(|(name, score)| (*score, name.clone())).collect();
+                order.sort_by(|(score, name), (other, after)| score.total_cmp(other).then(name.cmp(after)));
+                Ok(order)
+            }
+            Some(_) => Err(WRONG_TYPE),
+        }
+    }
+}
+
+/// The score; there is one zero.
+fn positive(score: Score) -> f64 {
+    score.number() + 0.0
+}
+
+fn add(old: Option<&Vec<u8>>, by: i64, no_integer: &'static [u8]) -> Result<i64, &'static [u8]> {
+    let old = old.map_or(Ok(0), |old| parse(old).ok_or(no_integer))?;
+    old.checked_add(by).ok_or(OVERFLOW)
+}

@@ -1,0 +1,109 @@
+//! A server with one worker and a clock of its own, and one client of it.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use skein_server::{Server, ServerOptions};
+use skein_store::{Clock, Durability, Store, StoreOptions};
+
+use crate::call::TRANSACTIONS;
+use crate::model::{Request, array};
+use crate::{Model, Step};
+
+/// A server that is held to the model.
+pub struct Served {
+    client: TcpStream,
+    clock: Clock,
+    // Serves until the process ends.
+    _server: Server,
+}
+
+impl Served {
+    /// Starts one.
+    ///
+    /// # Panics
+    /// If it cannot.
+    pub fn start() -> Self {
+        let clock = Clock::manual(1_700_000_000_000);
+        // Nothing is logged, so the folder is of no use once the store is open.
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = StoreOptions {
+            durability: Durability::None,
+            logs: 1,
+            clock: clock.clone(),
+            ..StoreOptions::default()
+        };
+        let store = Store::open(folder.path(), options).expect("a store");
+        let options =
+            ServerOptions { listen: ([127, 0, 0, 1], 0).into(), workers: 1, ..ServerOptions::default() };
+        let server = Server::start(store, options).expect("a server");
+        let client = TcpStream::connect(server.local_addr()).expect("a connection");
+        client.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        client.set_nodelay(true).expect("no delay");
+        Self { client, clock, _server: server }
+    }
+
+    /// Runs the steps from an empty store on.
+    ///
+    /// # Panics
+    /// If a reply is not the model's.
+    pub fn check(&mut self, steps: &[Step]) {
+        let mut model = Model::new(self.clock.now());
+        let mut pipeline = vec![(vec![b"FLUSHALL".to_vec()], b"+OK\r\n".to_vec())];
+        for step in steps {
+            match step {
+                Step::Call(call) if call.is_there() => pipeline.push(model.run(call)),
+                Step::Atomic(calls) if TRANSACTIONS => {
+                    let calls: Vec<_> =
+                        calls.iter().filter(|call| call.is_there()).map(|call| model.run(call)).collect();
+                    pipeline.push((vec![b"MULTI".to_vec()], b"+OK\r\n".to_vec()));
+                    let replies: Vec<_> = calls.iter().map(|(_, reply)| reply.clone()).collect();
+                    pipeline.extend(calls.into_iter().map(|(request, _)| (request, b"+QUEUED\r\n".to_vec())));
+                    pipeline.push((vec![b"EXEC".to_vec()], array(&replies)));
+                }
+                Step::Advance(millis) => {
+                    self.exchange(&std::mem::take(&mut pipeline));
+                    self.clock.advance(Duration::from_millis(u64::from(*millis)));
+                    model.advance_to(self.clock.now());
+                }
+                Step::Call(_) | Step::Atomic(_) => {}
+            }
+        }
+        self.exchange(&pipeline);
+    }
+
+    /// Sends the requests at once, and compares what comes back.
+    fn exchange(&mut self, pipeline: &[(Request, Vec<u8>)]) {
+        let mut sent = Vec::new();
+        for (request, _) in pipeline {
+            let words: Vec<_> = request.iter().map(|word| crate::model::bulk(word)).collect();
+            sent.extend(array(&words));
+        }
+        // Shows that nothing comes besides.
+        sent.extend(b"PING\r\n");
+        self.client.write_all(&sent).expect("to send");
+        for (request, expected) in pipeline {
+            self.expect(request, expected);
+        }
+        self.expect(&vec![b"PING".to_vec()], b"+PONG\r\n");
+    }
+
+    fn expect(&mut self, request: &Request, expected: &[u8]) {
+        let mut got = Vec::new();
+        while got.len() < expected.len() && expected.starts_with(&got) {
+            let mut piece = vec![0; expected.len() - got.len()];
+            match self.client.read(&mut piece) {
+                Ok(count) if count > 0 => got.extend_from_slice(&piece[..count]),
+                ended => panic!("{ended:?} after {} of {}", got.escape_ascii(), expected.escape_ascii()),
+            }
+        }
+        let words: Vec<_> = request.iter().map(|word| word.escape_ascii().to_string()).collect();
+        assert!(
+            got == expected,
+            "{words:?}\n  model:  {}\n  server: {}",
+            expected.escape_ascii(),
+            got.escape_ascii()
+        );
+    }
+}
