@@ -29,23 +29,45 @@ pub(crate) enum Held {
 pub(crate) struct Pause {
     /// Whether there may be one.
     begun: AtomicBool,
-    until: Mutex<Option<(Held, Instant)>>,
+    state: Mutex<State>,
+}
+
+/// `begun` changes under the lock of this alone: else one that ends could hide one that begins meanwhile.
+#[derive(Debug, Default)]
+struct State {
+    until: Option<(Held, Instant)>,
+    /// The server stops: what is queued is answered, and nothing is held back any more.
+    closed: bool,
 }
 
 impl Pause {
     /// Holds requests back for so long, at most [`LONGEST`]. As in Redis, of two pauses the longer time holds, and all that either holds back.
     pub(crate) fn begin(&self, held: Held, time: Duration) {
         let end = Instant::now() + time.min(LONGEST);
-        let mut until = lock(&self.until);
-        let (was_held, was_end) = until.filter(|(_, end)| *end > Instant::now()).unwrap_or((held, end));
-        *until = Some((held.max(was_held), end.max(was_end)));
+        let mut state = lock(&self.state);
+        if state.closed {
+            return;
+        }
+        let (was_held, was_end) = state.until.filter(|(_, end)| *end > Instant::now()).unwrap_or((held, end));
+        state.until = Some((held.max(was_held), end.max(was_end)));
         // Relaxed: a worker that has not seen it yet runs beside whoever began it; that one waits for its turn to end (`Next::Fence`).
         self.begun.store(true, Ordering::Relaxed);
     }
 
     /// Ends it.
     pub(crate) fn end(&self) {
-        *lock(&self.until) = None;
+        self.clear(&mut lock(&self.state));
+    }
+
+    /// Ends it, and those that would begin later.
+    pub(crate) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.closed = true;
+        self.clear(&mut state);
+    }
+
+    fn clear(&self, state: &mut State) {
+        state.until = None;
         self.begun.store(false, Ordering::Relaxed);
     }
 
@@ -57,12 +79,11 @@ impl Pause {
 
     #[cold]
     fn look(&self) -> Option<(Held, Duration)> {
-        let mut until = lock(&self.until);
-        let left = until.map(|(held, end)| (held, end.saturating_duration_since(Instant::now())));
+        let mut state = lock(&self.state);
+        let left = state.until.map(|(held, end)| (held, end.saturating_duration_since(Instant::now())));
         let now = left.filter(|(_, left)| !left.is_zero());
         if now.is_none() {
-            *until = None;
-            self.begun.store(false, Ordering::Relaxed);
+            self.clear(&mut state);
         }
         now
     }
@@ -91,5 +112,8 @@ mod tests {
             pause.now().is_some_and(|(held, _)| held == Held::Writes),
             "what ended says nothing any more"
         );
+        pause.close();
+        pause.begin(Held::All, Duration::from_mins(1));
+        assert_eq!(pause.now(), None, "a stop would wait for it");
     }
 }

@@ -251,7 +251,7 @@ impl Shared {
     pub(crate) fn stop(&self) {
         // Release: pairs with the Acquire in `stopping`; the wakes below carry the news, this only orders it.
         self.stop.store(true, Ordering::Release);
-        self.pause.end();
+        self.pause.close();
         if let Err(cause) = self.acceptor.wake() {
             tracing::error!(%cause, "cannot wake the acceptor");
         }

@@ -119,6 +119,11 @@ impl Task {
         matches!(self, Self::Range(_))
     }
 
+    /// Whether its slices change the store.
+    pub(crate) fn writes(&self) -> bool {
+        matches!(self, Self::Remove(_) | Self::RemoveKeys(_))
+    }
+
     pub(crate) fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
         match self {
             Self::Range(task) => task.step(slice, reply),

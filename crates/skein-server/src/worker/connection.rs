@@ -1,7 +1,7 @@
 //! A connection: its socket, what came in, what it waits for.
 
 use std::io::{self, Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::client::Client;
 use crate::commands::{Task, resolve};
@@ -42,6 +42,8 @@ pub(super) struct Connection {
     pub waits: bool,
     /// Its first request is held back by a pause (see `hold`).
     pub paused: bool,
+    /// When the round of requests began in which it last had a part; `None` before the first.
+    pub served: Option<Instant>,
     /// The client sent what is no request: it hears so after its earlier replies, and is disconnected.
     pub error: Option<ProtocolError>,
     /// Nothing more is run; closed once everything is sent.
@@ -81,6 +83,7 @@ impl Connection {
             put_off: false,
             waits: false,
             paused: false,
+            served: None,
             error: None,
             closing: false,
             lingers: false,
@@ -113,6 +116,15 @@ impl Connection {
     #[inline]
     pub(super) fn may_batch(&self) -> bool {
         self.may_run() && !self.put_off && self.client.runs_in_batches()
+    }
+
+    /// Takes so many requests out of the queue, which were run in the round that began then.
+    #[inline]
+    pub(super) fn take(&mut self, count: usize, round: Instant) {
+        self.input.take(count);
+        if count > 0 {
+            self.served = Some(round);
+        }
     }
 
     /// Finds requests: first among the bytes that are here, else with one read. How many bytes were read.

@@ -49,14 +49,19 @@ struct Went {
 }
 
 impl General<'_> {
-    /// Does one slice of each task; until when their replies are held back.
+    /// Does one slice of each task that no pause holds back; until when their replies are held back.
     pub(super) fn step_all(&mut self, slots: &mut Slots, active: &[usize]) -> Ticket {
         let mut latest = Ticket::default();
         for &slot in active {
             if let Some((connection, output)) = slots.get(slot)
-                && connection.task.is_some()
+                && let Some(task) = &connection.task
             {
-                latest = latest.max(self.step_timed(connection, output));
+                connection.paused = task.writes() && self.shared.pause.now().is_some();
+                self.holds |= connection.paused;
+                if !connection.paused {
+                    connection.served = Some(self.watch.began());
+                    latest = latest.max(self.step_timed(connection, output));
+                }
             }
         }
         latest
@@ -132,7 +137,7 @@ impl General<'_> {
             let nanos = self.watch.lap_since(began);
             self.note(tag, (count, done), nanos, connection);
         }
-        connection.input.take(count);
+        connection.take(count, self.watch.began());
         (count, ticket)
     }
 

@@ -1,6 +1,6 @@
 //! Requests that a pause holds back (see `pause`): they stay first in the queues of their connections.
 //!
-//! During a pause nothing runs in batches, so that each request is looked at by itself.
+//! During a pause nothing runs in batches, so that each request is looked at by itself. A command that writes in slices stands still between two of them.
 
 use std::time::Duration;
 

@@ -275,9 +275,11 @@ impl Worker {
         Counts::add(&counts.bytes_out, bytes_out as u64);
     }
 
-    /// Runs all requests that can be run of the active connections; how many.
+    /// A round: runs all requests that can be run of the active connections, or for as long as a round may take; how many.
     fn run_active(&mut self, now: Instant) -> usize {
         let Self { shared, session, slots, active, .. } = self;
+        // Who had nothing when the last round ended comes first in this one: what fills a batch does so at the cost of who comes later.
+        active.sort_by_key(|&slot| slots.get(slot).and_then(|(connection, _)| connection.served));
         let output_max = self.limits.output;
         let mailbox = &shared.mailboxes[self.number];
         mailbox.counts.set_turn(now.saturating_duration_since(shared.started));
@@ -366,7 +368,8 @@ impl Worker {
         let input = &connection.input;
         let waiting = input.queued() > 0 || input.may_parse() || (connection.readable && !connection.ended);
         let unsent = output.pending() > 0 && connection.writable && !output.sendable(durable).is_empty();
-        let more = unsent || connection.task.is_some() || (room && connection.may_run() && waiting);
+        let works = connection.task.is_some() && !connection.paused;
+        let more = unsent || works || (room && connection.may_run() && waiting);
         if held && !std::mem::replace(&mut connection.held, true) {
             self.held.push(slot);
         }

@@ -171,7 +171,7 @@ impl Reads {
                 if slow {
                     watch.slow(kind, nanos_each, &connection.input.args(0), &connection.client.card);
                 }
-                connection.input.take(1);
+                connection.take(1, watch.began());
                 total += 1;
             }
         }

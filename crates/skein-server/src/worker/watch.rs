@@ -71,6 +71,12 @@ impl<'w> Watch<'w> {
         self.last.saturating_duration_since(self.began) >= TURN
     }
 
+    /// Where the first lap began.
+    #[inline]
+    pub(super) fn began(&self) -> Instant {
+        self.began
+    }
+
     /// Where the present lap began.
     pub(super) fn last(&self) -> Instant {
         self.last

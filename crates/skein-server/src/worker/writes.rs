@@ -282,7 +282,7 @@ impl Writes {
                     watch.slow(kind, nanos_each, &connection.input.args(at), &connection.client.card);
                 }
             }
-            connection.input.take(run.done);
+            connection.take(run.done, watch.began());
         }
         tally.end(watch);
         total

@@ -130,6 +130,35 @@ fn a_pipeline_of_slow_requests_lets_others_in_between() {
     assert!(let_in);
 }
 
+/// Incident: a round of requests that took too long ended, and the next began with the same client, which filled its batches again. Consequence: others who only read
+/// were answered after the last of its requests. Fix: who had nothing comes first in the next round.
+#[test]
+fn a_pipeline_of_slow_reads_lets_others_read_in_between() {
+    // Of a multiple of what one batch takes, so that none has places left for others.
+    const SLOW: usize = 640;
+    let server = start_filled(options());
+    let (mut holds, mut slow, mut other) = (server.connect(), server.connect(), server.connect());
+    assert_eq!(holds.ask("SETBIT bits 8388600 0"), ":0|");
+    let let_in = (0..10).any(|_| {
+        let looks = bytes_of("BITPOS bits 1").repeat(SLOW);
+        holds.send(&bytes_of("DEBUG SLEEP 0.02"));
+        slow.send(&[bytes_of("SET begun 1"), looks.clone(), bytes_of("SET ended 1"), looks].concat());
+        let mut seen = String::new();
+        while !seen.starts_with("$1|1|") {
+            other.send(&[bytes_of("GET begun"), bytes_of("GET ended")].concat());
+            seen = [other.reply(), other.reply()].map(|reply| crate::common::show(&reply)).concat();
+        }
+        assert_eq!(holds.reply(), b"+OK\r\n");
+        for _ in 0..2 {
+            assert_eq!(slow.reply(), b"+OK\r\n");
+            (0..SLOW).for_each(|_| assert_eq!(slow.reply(), b":-1\r\n"));
+        }
+        assert_eq!(slow.ask("DEL begun ended"), ":2|");
+        seen == "$1|1|$-1|"
+    });
+    assert!(let_in);
+}
+
 /// What another client did between the slices is not in a command's time.
 #[test]
 fn the_time_of_a_command_is_that_of_its_slices() {
