@@ -47,7 +47,9 @@ fn endless_writes_stay_within_the_limit_over_every_index() {
             }
         }
         let stats = store.stats();
-        assert!(most <= LIMIT, "{index}: {most}; {stats:?}");
+        // A write asks for what it brings; its index may grow by more, in pieces, and the next write makes up for it.
+        let piece = LIMIT / 64;
+        assert!(most <= LIMIT + piece, "{index}: {most}; {stats:?}");
         assert!(stats.memory.total() < LIMIT + LIMIT / 8, "{index}: {stats:?}");
         // Nor is much more evicted than need be.
         assert!(used(&store) > LIMIT * 3 / 4, "{index}: {stats:?}");
