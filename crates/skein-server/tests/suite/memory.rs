@@ -216,6 +216,28 @@ fn copies_ask_for_what_they_copy_and_queues_count() {
     assert_eq!(client.ask("DISCARD"), "+OK|");
 }
 
+/// Incident: BITCOUNT, BITPOS, ZRANDMEMBER and SK.GETV counted no lookup when their answer was put off, or they ran in a transaction. Consequence: `keyspace_hits` and
+/// `keyspace_misses` were too low. Fix: they look their key up as all others do.
+#[test]
+fn answers_that_are_put_off_count_their_lookups() {
+    let server = start(64 << 20, Eviction::None);
+    let mut client = server.connect();
+    assert_eq!(client.call(&[b"SET", b"s", &vec![7; 2 << 20]]), b"+OK\r\n");
+    let members: Vec<String> = (0..2000).map(|n| format!(" {n} {n}")).collect();
+    assert_eq!(client.ask(&format!("ZADD z{}", members.concat())), ":2000|");
+    let reads = ["BITCOUNT s", "BITPOS s 1", "ZRANDMEMBER z 1000", "SK.GETV z"];
+    for read in reads {
+        client.ask(read);
+    }
+    assert_eq!(number(&mut client, "stats", "keyspace_hits"), 4);
+    assert_eq!(client.ask("MULTI"), "+OK|");
+    for read in reads {
+        assert_eq!(client.ask(&read.replace(" s", " absent").replace(" z", " absent")), "+QUEUED|");
+    }
+    client.ask("EXEC");
+    assert_eq!(number(&mut client, "stats", "keyspace_misses"), 4);
+}
+
 /// The numbers are what redis-server 7.0.15 says after the same requests.
 #[test]
 fn lookups_of_reads_are_hits_or_misses() {
