@@ -1,7 +1,7 @@
 //! Memory at its limit, through a server: what is refused, what goes, and that small requests are answered all the while. (The refusals of each command are in
 //! `golden/memory.txt`.)
 
-use crate::common::{Client, Running, encode, options, show, start_on};
+use crate::common::{Client, Running, encode, options, show, start_on, wait_for};
 use skein_store::{Durability, Eviction, Limits, StoreOptions};
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.|";
@@ -214,6 +214,26 @@ fn copies_ask_for_what_they_copy_and_queues_count() {
     }
     assert!(number(&mut other, "memory", "mem_clients_normal") > before + 1_000_000);
     assert_eq!(client.ask("DISCARD"), "+OK|");
+}
+
+/// Incident: what a command in slices holds was counted nowhere. Consequence: many at a time took memory beyond `maxmemory`, and nothing said where it went. Fix: it counts
+/// as its connection's.
+#[test]
+fn what_a_command_in_slices_holds_counts() {
+    let server = start(256 << 20, Eviction::None);
+    let (mut asks, mut other) = (server.connect(), server.connect());
+    let text = "abcdefgh".repeat(1250);
+    asks.ask(&format!("MSET a {text} b {}", text.to_uppercase()));
+    let before = number(&mut other, "memory", "mem_clients_normal");
+    let counts = (0..50).any(|_| {
+        // A table of 100,000,000 bits.
+        asks.send(&encode(&[b"LCS", b"a", b"b"]));
+        let most = (0..20).map(|_| number(&mut other, "memory", "mem_clients_normal")).max();
+        assert_eq!(show(&asks.reply()), "$0||");
+        most >= Some(before + 12_000_000)
+    });
+    assert!(counts);
+    wait_for(|| number(&mut other, "memory", "mem_clients_normal") < before + 1_000_000);
 }
 
 /// Incident: BITCOUNT, BITPOS, ZRANDMEMBER and SK.GETV counted no lookup when their answer was put off, or they ran in a transaction. Consequence: `keyspace_hits` and
