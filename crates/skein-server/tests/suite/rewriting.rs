@@ -9,7 +9,7 @@ use skein_server::{OptionValue, OptionsFile, ServerOptions};
 use skein_store::Durability;
 
 /// How long to wait for what is expected.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A file on a slow disk: says what it is to write, and waits until it may go on.
 #[derive(Debug)]

@@ -309,7 +309,7 @@ fn start_with_small_sets(options: ServerOptions) -> (Running, String) {
     for (i, key) in keys.iter().enumerate() {
         client.send(&bytes_of(&format!("ZADD {key} {i} own{i} 1 shared{}", i % 7)));
     }
-    keys.iter().for_each(|_| assert_eq!(client.reply(), b":2\r\n"));
+    assert!(keys.iter().all(|_| client.reply() == b":2\r\n"));
     (server, keys.join(" "))
 }
 
@@ -331,7 +331,7 @@ fn a_union_takes_time_by_how_many_members_there_are() {
 fn a_set_that_is_named_again_is_not_held_again() {
     let (server, keys) = start_with_small_sets(ServerOptions { reply_bytes_max: 300_000, ..options() });
     let mut client = server.connect();
-    let same = ["set1 "; 9_999].concat();
+    let same = "set1 ".repeat(9_999);
     assert_eq!(
         client.ask(&format!("ZUNION 10000 {same}set2 WITHSCORES")),
         "*8|$7|shared2|$1|1|$4|own2|$1|2|$4|own1|$4|9999|$7|shared1|$4|9999|"

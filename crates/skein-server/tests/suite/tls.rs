@@ -473,7 +473,7 @@ fn files_are_regular_and_have_a_greatest_length() {
             let (cert, key, ca) = (file.clone(), file.clone(), Some(file));
             let changes: [Change<'_>; 3] =
                 [&|tls| tls.cert.clone_from(&cert), &|tls| tls.key.clone_from(&key), &|tls| {
-                    tls.ca.clone_from(&ca)
+                    tls.ca.clone_from(&ca);
                 }];
             let refused = changes.map(|change| check(change).expect_err("it cannot be used").to_string());
             says.send((cert, refused)).expect("the test hears");

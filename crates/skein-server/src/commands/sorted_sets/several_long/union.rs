@@ -25,6 +25,7 @@ pub(super) struct Union {
     sets: Vec<Source>,
     /// Members that are taken from a set together, at most.
     together: usize,
+    /// Sets whose next member is not known.
     owing: Vec<usize>,
     heads: BinaryHeap<Reverse<Head>>,
     /// The last member that was the least, as far as its score is known.
@@ -99,14 +100,13 @@ impl Union {
             last => found.extend(last.replace((*score, std::mem::take(member)))),
         }
         let source = &mut self.sets[*set];
-        match source.taken.next() {
-            Some((next, name)) => (*score, *member) = (next, name),
-            None => {
-                if source.set.is_some() {
-                    self.owing.push(*set);
-                }
-                PeekMut::pop(head);
+        if let Some((next, name)) = source.taken.next() {
+            (*score, *member) = (next, name);
+        } else {
+            if source.set.is_some() {
+                self.owing.push(*set);
             }
+            PeekMut::pop(head);
         }
         1
     }
