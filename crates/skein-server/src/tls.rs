@@ -152,7 +152,7 @@ fn unusable(path: &Path, error: &pem::Error, what: &'static str) -> StartError {
 }
 
 fn bad_file(path: &Path, why: String) -> StartError {
-    let way_out = "name a regular file of up to 1 MiB, in PEM, that this process may read";
+    let way_out = "name a PEM file of up to 1 MiB, a regular one, that this process may read";
     StartError::TlsFile { path: path.to_owned(), why, way_out }
 }
 

@@ -488,7 +488,10 @@ fn files_are_regular_and_have_a_greatest_length() {
         };
         for message in refused {
             let file = file.display();
-            assert!(message.starts_with(&format!("cannot use {file} for TLS: {why}; name a ")), "{message}");
+            assert!(
+                message.starts_with(&format!("cannot use {file} for TLS: {why}; name a PEM file")),
+                "{message}"
+            );
         }
     }
 }
