@@ -1,9 +1,11 @@
 //! Room for open files: every connection is one. And files that are read whole.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Files that a process has open besides its connections: logs, checkpoints, event queues, what its host opened.
@@ -34,8 +36,31 @@ pub(crate) fn make_room(clients: usize) {
 /// # Errors
 /// What the system says; the file is longer, as a device is that never ends.
 pub fn read_at_most(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_whole(File::open(path)?, bytes_max)
+}
+
+/// The same of a regular file alone: what is none, as a FIFO or a device, is not waited for.
+///
+/// # Errors
+/// What the system says; it is no regular file; it is longer.
+pub(crate) fn read_regular(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    // What is opened is what is looked at, and opening a FIFO does not wait for who writes to it.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    if found.len() > bytes_max {
+        let why = format!("it has {} bytes, and the limit is {bytes_max}", found.len());
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    read_whole(file, bytes_max)
+}
+
+fn read_whole(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max { Err(too_long(bytes_max)) } else { Ok(bytes) }
 }
 

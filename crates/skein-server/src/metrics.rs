@@ -4,7 +4,7 @@
 //!   Prometheus ─► GET /metrics ─► collect: counts of the workers, of the store, of the system ─► OpenMetrics text
 //! ```
 //!
-//! One request at a time, each with one deadline for all of it (see `exchange`) and a bound on its bytes, so that nobody can hold it up for
+//! One request at a time, each with a deadline for its head and one for its answer (see `exchange`), and a bound on its bytes, so that nobody can hold it up for
 //! long or make it grow. It takes no lock that requests of clients wait for. A stop cuts off the request that is being answered.
 
 mod collect;
@@ -20,6 +20,8 @@ use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 use skein_sync::locks::lock;
 
+use exchange::Patience;
+
 use crate::StartError;
 use crate::server::{poll_with_waker, spawn, system};
 use crate::shared::Shared;
@@ -27,8 +29,8 @@ use crate::shared::Shared;
 const WAKE: Token = Token(usize::MAX);
 const LISTENER: Token = Token(0);
 
-/// How long a request may take to come, and its answer to be taken, together.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// For how long others wait for one who asks. A request is sent whole by whoever means it; its answer is long.
+const PATIENCE: Patience = Patience { head: Duration::from_secs(1), answer: Duration::from_secs(2) };
 /// How long accepting rests when the system refuses.
 const REST: Duration = Duration::from_millis(50);
 
@@ -74,7 +76,7 @@ impl Listening {
     /// Answers each request with `text`.
     fn answer(
         self,
-        patience: Duration,
+        patience: Patience,
         stopping: impl Fn() -> bool + Send + 'static,
         text: impl Fn() -> String + Send + 'static,
     ) -> Result<Metrics, StartError> {
@@ -103,7 +105,7 @@ impl Metrics {
 /// What the thread has at hand.
 struct Answering<S, T> {
     asking: Arc<Asking>,
-    patience: Duration,
+    patience: Patience,
     stopping: S,
     text: T,
 }
@@ -154,7 +156,7 @@ mod tests {
     /// A stop waited for whoever was being answered, as long as they liked to take.
     #[test]
     fn a_stop_waits_for_nobody() {
-        let hour = Duration::from_hours(1);
+        let hour = Patience { head: Duration::from_hours(1), answer: Duration::from_hours(1) };
         for request in ["", "GET /metr", "GET /metrics HTTP/1.1\r\n\r\n"] {
             let listening = Listening::at(([127, 0, 0, 1], 0).into()).expect("a port");
             let stop = Arc::new(AtomicBool::new(false));

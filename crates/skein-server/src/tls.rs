@@ -13,12 +13,16 @@ use rustls::{RootCertStore, ServerConfig};
 use skein_sync::locks::lock;
 
 use crate::StartError;
+use crate::files::read_regular;
 
 mod stream;
 
 pub(crate) use stream::TlsStream;
 
-/// A port that speaks TLS. All files are PEM; they are read at the start, and again when CONFIG SET names them.
+/// The longest file, in bytes: about as many certificates as there are public authorities, several times.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// A port that speaks TLS. All files are PEM, regular files of at most 1 MiB; they are read at the start, and again when CONFIG SET names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
     /// Where it listens; port 0 takes a free one.
@@ -27,7 +31,7 @@ pub struct Tls {
     pub cert: PathBuf,
     /// Its private key: PKCS #8, PKCS #1 or SEC 1, without a password.
     pub key: PathBuf,
-    /// The certificates that have signed those of clients.
+    /// The certificates that have signed those of clients; read also where none is asked for.
     pub ca: Option<PathBuf>,
     /// Whether clients must have one; unless it is `No`, `ca` is needed.
     pub clients: TlsClients,
@@ -57,17 +61,14 @@ impl Tls {
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| refused(&self.cert, &error))?;
-        let builder = match (self.clients, &self.ca) {
+        let roots = self.ca.as_deref().map(|ca| Ok((ca, roots(ca)?))).transpose()?;
+        let builder = match (self.clients, roots) {
             (TlsClients::No, _) => builder.with_no_client_auth(),
             (_, None) => {
                 let why = "needs the certificates that have signed those of clients; name their file, or ask for none";
                 return Err(StartError::BadOption { name: "tls.clients", why: why.to_owned() });
             }
-            (clients, Some(ca)) => {
-                let mut roots = RootCertStore::empty();
-                for cert in certificates(ca)? {
-                    roots.add(cert).map_err(|error| refused(ca, &error))?;
-                }
+            (clients, Some((ca, roots))) => {
                 let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
                 let verifier =
                     if clients == TlsClients::Optional { verifier.allow_unauthenticated() } else { verifier };
@@ -109,12 +110,21 @@ impl TlsPort {
     }
 }
 
+/// The certificates of a PEM file as those whom we believe.
+fn roots(path: &Path) -> Result<RootCertStore, StartError> {
+    let mut roots = RootCertStore::empty();
+    for cert in certificates(path)? {
+        roots.add(cert).map_err(|error| refused(path, &error))?;
+    }
+    Ok(roots)
+}
+
 /// The certificates of a PEM file: at least one.
 ///
 /// # Errors
-/// The file cannot be read, is not PEM, or has none.
+/// The file cannot be read, is no regular file or longer than 1 MiB, is not PEM, or has none.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StartError> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(path)?).collect();
     let found = found.map_err(|error| unusable(path, &error, "a certificate"))?;
     if found.is_empty() { Err(unusable(path, &pem::Error::NoItemsFound, "a certificate")) } else { Ok(found) }
 }
@@ -122,19 +132,28 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, StartEr
 /// The private key of a PEM file.
 ///
 /// # Errors
-/// The file cannot be read, is not PEM, or has none that is not locked by a password.
+/// The file cannot be read, is no regular file or longer than 1 MiB, is not PEM, or has none that is not locked by a password.
 pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, StartError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| unusable(path, &error, "a private key"))
+    PrivateKeyDer::from_pem_slice(&read(path)?).map_err(|error| unusable(path, &error, "a private key"))
+}
+
+/// A worker reads it between two requests, so it is neither waited for nor endless.
+fn read(path: &Path) -> Result<Vec<u8>, StartError> {
+    read_regular(path, FILE_BYTES_MAX).map_err(|error| bad_file(path, error.to_string()))
 }
 
 /// Nothing of what a file holds is said: it may be a key.
 fn unusable(path: &Path, error: &pem::Error, what: &'static str) -> StartError {
     let why = match error {
-        pem::Error::Io(cause) => cause.to_string(),
         pem::Error::NoItemsFound => format!("there is no {} in it", what.trim_start_matches("a ")),
         _ => "it is not PEM".to_owned(),
     };
-    StartError::TlsFile { path: path.to_owned(), why, way_out: "name a PEM file that this process may read" }
+    bad_file(path, why)
+}
+
+fn bad_file(path: &Path, why: String) -> StartError {
+    let way_out = "name a PEM file of up to 1 MiB, a regular one, that this process may read";
+    StartError::TlsFile { path: path.to_owned(), why, way_out }
 }
 
 fn refused(path: &Path, error: &dyn std::error::Error) -> StartError {

@@ -127,6 +127,13 @@ impl AnyTask {
         }
     }
 
+    pub(super) fn memory(&self) -> usize {
+        match self {
+            Self::Distinct(_) => 0,
+            Self::Drawn(task) => task.memory(),
+        }
+    }
+
     pub(super) fn step(&mut self, slice: &Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
         let way_out = match self.asked().entries {
             Entries::Columns => "ask for fewer columns",

@@ -51,6 +51,16 @@ pub(crate) enum Shape {
     Columns(Vec<Vec<u8>>),
 }
 
+impl Shape {
+    fn memory(&self) -> usize {
+        match self {
+            Self::Entries | Self::Keys => 0,
+            Self::Matching(pattern) => pattern.len(),
+            Self::Columns(names) => names.iter().map(|name| size_of::<Vec<u8>>() + name.len()).sum(),
+        }
+    }
+}
+
 /// A command that is being done in slices.
 pub(crate) enum Task {
     Range(RangeTask),
@@ -124,6 +134,21 @@ impl Task {
         matches!(self, Self::Remove(_) | Self::RemoveKeys(_))
     }
 
+    /// Bytes that it takes, without what the store keeps for its views and snapshots, which counts there.
+    pub(crate) fn memory(&self) -> usize {
+        let held = match self {
+            Self::Range(task) => task.memory(),
+            Self::Count(CountTask { range, .. }) | Self::Remove(RemoveTask { range, .. }) => range.memory(),
+            Self::RemoveKeys(task) => task.memory(),
+            Self::Lcs(task) => task.memory(),
+            Self::Held(task) => task.memory(),
+            Self::Several(task) => task.memory(),
+            Self::Any(task) => task.memory(),
+            Self::Members(_) | Self::Columns(_) => 0,
+        };
+        size_of::<Self>() + held
+    }
+
     pub(crate) fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {
         match self {
             Self::Range(task) => task.step(slice, reply),
@@ -147,6 +172,8 @@ pub(crate) struct RangeTask {
     /// Keys still wanted.
     left: usize,
     shape: Shape,
+    /// Bytes that the shape takes: there may be many columns to count.
+    shape_bytes: usize,
     elements: usize,
     /// The last key holds much, and is still being written.
     inside: Option<Box<Task>>,
@@ -164,7 +191,12 @@ impl RangeTask {
         shape: Shape,
         snapshot: Option<Snapshot>,
     ) -> Self {
-        Self { range, direction, left: limit, shape, elements: 0, inside: None, snapshot, ended: None }
+        let (shape_bytes, left) = (shape.memory(), limit);
+        Self { range, direction, left, shape, shape_bytes, elements: 0, inside: None, snapshot, ended: None }
+    }
+
+    fn memory(&self) -> usize {
+        self.range.memory() + self.shape_bytes + self.inside.as_ref().map_or(0, |task| task.memory())
     }
 
     fn step(&mut self, slice: &mut Slice<'_>, reply: &mut Reply<'_>) -> Result<Progress, Fault> {

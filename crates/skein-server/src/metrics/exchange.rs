@@ -7,13 +7,27 @@ use std::time::{Duration, Instant};
 /// The longest head of a request.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
-/// A connection with one deadline for all that is read and written, in however many pieces.
+/// How long the parts of an exchange may take.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
+    /// The head of the request, to come.
+    pub head: Duration,
+    /// The answer, to be made and taken, from then on.
+    pub answer: Duration,
+}
+
+/// A connection with one deadline for all that is read or written, in however many pieces.
 struct Patient {
     stream: TcpStream,
     deadline: Instant,
 }
 
 impl Patient {
+    /// Sets the deadline anew.
+    fn within(&mut self, time: Duration) {
+        self.deadline = Instant::now() + time;
+    }
+
     /// The time that is left.
     fn left(&self) -> io::Result<Duration> {
         let left = self.deadline.saturating_duration_since(Instant::now());
@@ -42,15 +56,16 @@ impl Write for Patient {
 /// Answers the one request of a connection: with `metrics`, if it asks for them.
 ///
 /// # Errors
-/// What the system says; the request has no end, or all of it takes longer than `patience`.
+/// What the system says; the request has no end, or a part takes longer than `patience` has for it.
 pub(super) fn answer(
     stream: TcpStream,
-    patience: Duration,
+    patience: Patience,
     metrics: impl FnOnce() -> String,
 ) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    let mut stream = Patient { stream, deadline: Instant::now() + patience };
+    let mut stream = Patient { stream, deadline: Instant::now() + patience.head };
     let head = read_head(&mut stream)?;
+    stream.within(patience.answer);
     let mut words = head.split(u8::is_ascii_whitespace);
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
@@ -91,13 +106,36 @@ mod tests {
 
     use super::*;
 
+    const SHORT: Duration = Duration::from_millis(300);
+    const LONG: Duration = Duration::from_hours(1);
+
+    /// A client's end of a connection, and ours.
+    fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        (client, listener.accept().expect("a connection").0)
+    }
+
+    fn assert_cut_off(done: io::Result<()>) {
+        let failed = done.expect_err("it is cut off").kind();
+        assert!(matches!(failed, io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{failed}");
+    }
+
+    /// Incident: the head of a request had as much time as the answer. Consequence: who connected and asked for nothing kept others waiting for all of it. Fix: the head
+    /// has a deadline of its own, before that of the answer.
+    #[test]
+    fn who_asks_for_nothing_is_cut_off_before_the_answer_would_be() {
+        for begun in ["", "GET /metr"] {
+            let (mut client, stream) = connection();
+            client.write_all(begun.as_bytes()).expect("to send");
+            assert_cut_off(answer(stream, Patience { head: SHORT, answer: LONG }, String::new));
+        }
+    }
+
     /// Each piece of an answer had a deadline of its own, so a client that took a little at a time held the thread for as long as it liked.
     #[test]
     fn who_takes_a_little_at_a_time_is_cut_off() {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let mut client =
-            TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
-        let (stream, _) = listener.accept().expect("a connection");
+        let (mut client, stream) = connection();
         client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("to send");
         let reader = std::thread::spawn(move || {
             // Some progress within the patience, always: at this pace all of it would take an hour.
@@ -106,9 +144,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        let done = answer(stream, Duration::from_millis(300), || "x".repeat(1 << 30));
-        let failed = done.expect_err("it is cut off").kind();
-        assert!(matches!(failed, io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{failed}");
+        assert_cut_off(answer(stream, Patience { head: LONG, answer: SHORT }, || "x".repeat(1 << 30)));
         drop(reader);
     }
 }

@@ -103,7 +103,13 @@ impl Connection {
     #[inline]
     pub(super) fn memory(&self, output: &Output) -> usize {
         let queued = self.client.multi.as_ref().map_or(0, |multi| multi.queue.memory());
-        size_of::<Self>() + size_of::<Output>() + self.input.memory() + output.buffer.capacity() + queued
+        let task = self.task.as_ref().map_or(0, |task| task.memory());
+        size_of::<Self>()
+            + size_of::<Output>()
+            + self.input.memory()
+            + output.buffer.capacity()
+            + queued
+            + task
     }
 
     /// Whether queued requests may be run now, as far as the connection itself goes.

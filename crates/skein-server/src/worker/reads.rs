@@ -53,8 +53,8 @@ pub(super) struct Reads {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Waits,
-    /// Its answer lies aside, at this place.
-    Aside(u32, u32),
+    /// Its answer lies aside, at this place, and whether its key was there.
+    Aside(u32, u32, bool),
     /// Its answer cannot be kept or its connection's output is full: it is looked up again later.
     Dropped,
     /// Its answer would take long.
@@ -235,27 +235,26 @@ impl Answers<'_> {
             let start = self.aside.len();
             let answered = answer(read, row, &args, Reply::new(self.aside, protocol));
             let len = self.aside.len() - start;
-            if answered {
-                self.lookups.note(there);
-            }
-            self.states[i] = if answered { State::Aside(start as u32, len as u32) } else { State::PutOff };
+            self.states[i] =
+                if answered { State::Aside(start as u32, len as u32, there) } else { State::PutOff };
             return;
         }
         let buffer = &mut self.outputs[slot as usize].buffer;
         let start = buffer.len();
         if answer(read, row, &args, Reply::new(buffer, protocol)) {
-            self.lookups.note(there);
             self.watch.check(Kind::plain(tag), &buffer[start..]);
-            self.advance(slot);
+            self.advance(slot, there);
         } else {
             self.states[i] = State::PutOff;
         }
         self.catch_up();
     }
 
-    /// The answer at `next` is written. If that filled its connection's output, the rest of that connection is dropped.
+    /// The answer at `next` is written, and so its lookup counts: what is dropped is looked up again. If that filled its connection's output, the rest of that
+    /// connection is dropped.
     #[inline]
-    fn advance(&mut self, slot: u32) {
+    fn advance(&mut self, slot: u32, there: bool) {
+        self.lookups.note(there);
         self.next += 1;
         self.written += 1;
         if self.outputs[slot as usize].pending() > self.output_max {
@@ -271,11 +270,11 @@ impl Answers<'_> {
             let slot = self.plan[self.next].slot;
             match self.states[self.next] {
                 State::Waits => return,
-                State::Aside(start, len) => {
+                State::Aside(start, len, there) => {
                     let answer = &self.aside[start as usize..start as usize + len as usize];
                     self.watch.check(Kind::plain(self.plan[self.next].tag), answer);
                     self.outputs[slot as usize].buffer.extend_from_slice(answer);
-                    self.advance(slot);
+                    self.advance(slot, there);
                 }
                 State::PutOff | State::Dropped => {
                     if self.states[self.next] == State::PutOff {

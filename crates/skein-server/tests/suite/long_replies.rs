@@ -147,11 +147,14 @@ fn several_long_sets_give_what_is_stored_of_them() {
         ("ZUNION", "2 z y"),
         ("ZUNION", "4 z y few z WEIGHTS 1 2 0.5 3"),
         ("ZUNION", "3 absent y z AGGREGATE MAX"),
+        ("ZUNION", "6 z y z few few z WEIGHTS 1 2 4 8 -16 32 AGGREGATE MIN"),
         ("ZINTER", "2 z y"),
         ("ZINTER", "3 z y z WEIGHTS 1 2 -3 AGGREGATE MIN"),
         ("ZINTER", "3 z y few"),
+        ("ZINTER", "5 z y z y y WEIGHTS 1 2 4 8 -16"),
         ("ZDIFF", "2 z y"),
         ("ZDIFF", "3 z few absent"),
+        ("ZDIFF", "5 z few absent few few"),
         ("ZDIFF", "2 z z"),
     ] {
         client.ask(&format!("{command}STORE stored {keys}"));

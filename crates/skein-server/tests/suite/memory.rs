@@ -1,7 +1,7 @@
 //! Memory at its limit, through a server: what is refused, what goes, and that small requests are answered all the while. (The refusals of each command are in
 //! `golden/memory.txt`.)
 
-use crate::common::{Client, Running, encode, options, show, start_on};
+use crate::common::{Client, Running, encode, options, show, start_on, wait_for};
 use skein_store::{Durability, Eviction, Limits, StoreOptions};
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.|";
@@ -214,6 +214,48 @@ fn copies_ask_for_what_they_copy_and_queues_count() {
     }
     assert!(number(&mut other, "memory", "mem_clients_normal") > before + 1_000_000);
     assert_eq!(client.ask("DISCARD"), "+OK|");
+}
+
+/// Incident: what a command in slices holds was counted nowhere. Consequence: many at a time took memory beyond `maxmemory`, and nothing said where it went. Fix: it counts
+/// as its connection's.
+#[test]
+fn what_a_command_in_slices_holds_counts() {
+    let server = start(256 << 20, Eviction::None);
+    let (mut asks, mut other) = (server.connect(), server.connect());
+    let text = "abcdefgh".repeat(1250);
+    asks.ask(&format!("MSET a {text} b {}", text.to_uppercase()));
+    let before = number(&mut other, "memory", "mem_clients_normal");
+    let counts = (0..50).any(|_| {
+        // A table of 100,000,000 bits.
+        asks.send(&encode(&[b"LCS", b"a", b"b"]));
+        let most = (0..20).map(|_| number(&mut other, "memory", "mem_clients_normal")).max();
+        assert_eq!(show(&asks.reply()), "$0||");
+        most >= Some(before + 12_000_000)
+    });
+    assert!(counts);
+    wait_for(|| number(&mut other, "memory", "mem_clients_normal") < before + 1_000_000);
+}
+
+/// Incident: BITCOUNT, BITPOS, ZRANDMEMBER and SK.GETV counted no lookup when their answer was put off, or they ran in a transaction. Consequence: `keyspace_hits` and
+/// `keyspace_misses` were too low. Fix: they look their key up as all others do.
+#[test]
+fn answers_that_are_put_off_count_their_lookups() {
+    let server = start(64 << 20, Eviction::None);
+    let mut client = server.connect();
+    assert_eq!(client.call(&[b"SET", b"s", &vec![7; 2 << 20]]), b"+OK\r\n");
+    let members: Vec<String> = (0..2000).map(|n| format!(" {n} {n}")).collect();
+    assert_eq!(client.ask(&format!("ZADD z{}", members.concat())), ":2000|");
+    let reads = ["BITCOUNT s", "BITPOS s 1", "ZRANDMEMBER z 1000", "SK.GETV z"];
+    for read in reads {
+        client.ask(read);
+    }
+    assert_eq!(number(&mut client, "stats", "keyspace_hits"), 4);
+    assert_eq!(client.ask("MULTI"), "+OK|");
+    for read in reads {
+        assert_eq!(client.ask(&read.replace(" s", " absent").replace(" z", " absent")), "+QUEUED|");
+    }
+    client.ask("EXEC");
+    assert_eq!(number(&mut client, "stats", "keyspace_misses"), 4);
 }
 
 /// The numbers are what redis-server 7.0.15 says after the same requests.

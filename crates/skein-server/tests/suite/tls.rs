@@ -4,14 +4,16 @@ use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{Running, encode, options, reply_len, start_with};
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use skein_server::{ServerOptions, Tls, TlsClients};
+use skein_server::{OptionValue, OptionsFile, ServerOptions, Tls, TlsClients};
 use skein_store::Durability;
 
 /// Whoever signs certificates.
@@ -423,4 +425,120 @@ fn files_that_cannot_be_used_are_named() {
     assert!(message.contains("there is no password"), "{message}");
     let required = Tls { listen: open, ..good.clone() };
     ServerOptions { tls: Some(required), ..options() }.check().expect("a certificate does for a password");
+}
+
+/// Incident: with `TlsClients::No` the file of who signs clients' certificates was not read. Consequence: a wrong one was found when clients were first asked for
+/// theirs, at a restart, maybe years later. Fix: each file that is named is read.
+#[test]
+fn a_file_that_is_named_has_to_be_good_also_where_no_client_shows_a_certificate() {
+    let authority = Authority::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let tls = files(folder.path(), &authority, TlsClients::No);
+    let ca = tls.ca.clone().expect("a file");
+    let server = start_with(ServerOptions { tls: Some(tls.clone()), ..options() }, Durability::Buffered);
+    fs::write(&ca, "no certificate").expect("a file");
+    let refused = server.connect().ask(&format!("CONFIG SET tls-ca-cert-file {}", ca.display()));
+    assert!(refused.contains("Unable to update TLS configuration"), "{refused}");
+    let refused = ServerOptions { tls: Some(tls), ..options() }.check().expect_err("no certificate");
+    assert!(refused.to_string().starts_with(&format!("cannot use {} for TLS: there is no", ca.display())));
+    server.stop();
+}
+
+/// Incident: a FIFO in place of a file was waited for, and a device was read without an end. Consequence: CONFIG SET held a worker up for ever, or filled the memory.
+/// Fix: these files are regular ones of at most 1 MiB.
+#[test]
+fn files_are_regular_and_have_a_greatest_length() {
+    const LIMIT: usize = 1 << 20;
+
+    let authority = Authority::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let good = files(folder.path(), &authority, TlsClients::Required);
+    let fifo = folder.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("it runs").success());
+    let long = folder.path().join("long.pem");
+    let mut text = authority.cert.pem().into_bytes();
+    text.resize(LIMIT, b'\n');
+    fs::write(&long, &text).expect("a file");
+    let check = move |change: Change<'_>| {
+        let mut tls = good.clone();
+        change(&mut tls);
+        ServerOptions { tls: Some(tls), ..options() }.check()
+    };
+    check(&|tls| tls.ca = Some(long.clone())).expect("as long as it may be");
+    fs::write(&long, [&text[..], b"\n"].concat()).expect("a file");
+    let (says, said) = channel();
+    let named = [fifo.clone(), folder.path().to_owned(), "/dev/zero".into(), long.clone()];
+    std::thread::spawn(move || {
+        for file in named {
+            let (cert, key, ca) = (file.clone(), file.clone(), Some(file));
+            let changes: [Change<'_>; 3] =
+                [&|tls| tls.cert.clone_from(&cert), &|tls| tls.key.clone_from(&key), &|tls| {
+                    tls.ca.clone_from(&ca);
+                }];
+            let refused = changes.map(|change| check(change).expect_err("it cannot be used").to_string());
+            says.send((cert, refused)).expect("the test hears");
+        }
+    });
+    for _ in 0..4 {
+        let (file, refused) = said.recv_timeout(Duration::from_mins(1)).expect("nobody is waited for");
+        let why = if file == long {
+            "it has 1048577 bytes, and the limit is 1048576"
+        } else {
+            "it is no regular file"
+        };
+        for message in refused {
+            let file = file.display();
+            assert!(
+                message.starts_with(&format!("cannot use {file} for TLS: {why}; name a PEM file")),
+                "{message}"
+            );
+        }
+    }
+}
+
+/// A file in memory: what is to be written to it.
+#[derive(Debug, Default)]
+struct Kept(Mutex<Vec<(&'static str, OptionValue)>>);
+
+impl OptionsFile for Kept {
+    fn rewrite(&self, options: &[(&'static str, OptionValue)]) -> Result<(), String> {
+        *self.0.lock().expect("nobody panicked") = options.to_vec();
+        Ok(())
+    }
+}
+
+/// Incident: CONFIG REWRITE wrote the name of the file of who signs clients' certificates, and not whether clients must show one. Consequence: without a word about
+/// that, the file alone asks all clients for one, so after a restart another rule was in force. Fix: the rule that is in force is written with it.
+#[test]
+fn who_must_show_a_certificate_is_written_with_the_file_of_who_signs_it() {
+    let authority = Authority::new();
+    for (clients, rule, ca) in [
+        (TlsClients::No, "no", "ca.pem"),
+        (TlsClients::Optional, "optional", "ca.pem"),
+        (TlsClients::Required, "yes", "ca.pem"),
+        // Cleared, as in Redis.
+        (TlsClients::No, "no", ""),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tls = Some(files(folder.path(), &authority, clients));
+        let kept = Arc::new(Kept::default());
+        let options_file: Option<Arc<dyn OptionsFile>> = Some(kept.clone());
+        let server = start_with(ServerOptions { tls, options_file, ..options() }, Durability::Buffered);
+        let mut client = server.connect();
+        let ca = if ca.is_empty() {
+            String::new()
+        } else {
+            folder.path().join(ca).to_str().expect("text").to_owned()
+        };
+        assert_eq!(client.call(&[b"CONFIG", b"SET", b"tls-ca-cert-file", ca.as_bytes()]), b"+OK\r\n");
+        assert_eq!(
+            client.ask("CONFIG GET tls-ca-cert-file"),
+            format!("*2|$16|tls-ca-cert-file|${}|{ca}|", ca.len())
+        );
+        assert_eq!(client.ask("CONFIG REWRITE"), "+OK|");
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        let written = kept.0.lock().expect("nobody panicked").clone();
+        assert_eq!(written, [("tls-auth-clients", text(rule)), ("tls-ca", text(&ca))]);
+        server.stop();
+    }
 }

@@ -38,7 +38,7 @@ fn options_set(shared: &Shared) -> Result<Options, Fault> {
     let _one = lock(&shared.configuring);
     let set = lock(&shared.settings.set_by_clients);
     let mut options = Options::new();
-    for parameter in PARAMETERS.iter().filter(|parameter| set.contains(parameter.name)) {
+    for parameter in PARAMETERS.iter().filter(|parameter| set.contains(decides(parameter.name))) {
         if let Some(path) = parameter.tls_path(shared) {
             check_path(parameter.name, &path).map_err(|why| failed(&why))?;
         }
@@ -49,6 +49,12 @@ fn options_set(shared: &Shared) -> Result<Options, Fault> {
         }
     }
     Ok(options)
+}
+
+/// The parameter with which another one is written: where nothing is said of it, whether clients show certificates depends on whether there is a file of who has
+/// signed those, so a new name alone would change it.
+fn decides(name: &str) -> &str {
+    if name == "tls-auth-clients" { "tls-ca-cert-file" } else { name }
 }
 
 /// The file is text: another path than this one would be in it.
@@ -83,6 +89,7 @@ fn options_of(name: &str, value: &str) -> Option<Options> {
         "slowlog-max-len" => ("slowlog-max-len", number()),
         "tcp-keepalive" => ("tcp-keepalive", seconds()),
         "timeout" => ("idle-timeout", seconds()),
+        "tls-auth-clients" => ("tls-auth-clients", text(value)),
         "tls-ca-cert-file" => ("tls-ca", text(value)),
         "tls-cert-file" => ("tls-cert", text(value)),
         "tls-handshake-timeout" => ("tls-handshake-timeout", seconds()),

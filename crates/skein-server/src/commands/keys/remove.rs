@@ -66,6 +66,10 @@ impl RemoveKeysTask {
         &self.keys[start..self.ends[at]]
     }
 
+    pub(in crate::commands) fn memory(&self) -> usize {
+        self.keys.capacity() + self.ends.capacity() * size_of::<usize>()
+    }
+
     pub(in crate::commands) fn step(
         &mut self,
         slice: &mut Slice<'_>,

@@ -33,6 +33,15 @@ impl<'a> End<'a> {
 impl Range {
     pub(crate) const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
 
+    /// Bytes that its bounds take.
+    pub(crate) fn memory(&self) -> usize {
+        let bytes = |bound: &Bound<Vec<u8>>| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => key.capacity(),
+            Bound::Unbounded => 0,
+        };
+        bytes(&self.lower) + bytes(&self.upper)
+    }
+
     /// The range from `min` to `max`; `None` if no key can lie in it.
     pub(crate) fn parse(min: &[u8], max: &[u8]) -> Result<Option<Self>, Fault> {
         let (min, max) = (End::parse(min)?, End::parse(max)?);

@@ -50,6 +50,10 @@ pub(crate) struct HeldTask {
 }
 
 impl HeldTask {
+    pub(in crate::commands) fn memory(&self) -> usize {
+        self.inside.memory()
+    }
+
     pub(in crate::commands) fn step(
         &mut self,
         slice: &mut Slice<'_>,

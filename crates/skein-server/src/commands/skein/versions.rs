@@ -32,7 +32,7 @@ pub(in crate::commands) fn getv_in_slices(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
-    Ok(context.session.get_with(args.get(1), |row| row.map(|row| answer_getv(row, reply)))?)
+    Ok(context.look_up(args.get(1), |row| row.map(|row| answer_getv(row, reply)))?)
 }
 
 pub(in crate::commands) fn cas(

@@ -137,14 +137,16 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Whether many members have to be gone through. REQUIRES: the sets are sorted.
+    /// Whether many members have to be gone through, or looked up. REQUIRES: the sets are sorted.
     fn is_long(&self) -> bool {
-        let gone_through = match self.operation {
-            Operation::Union => self.inputs.len(),
-            Operation::Intersection | Operation::Difference => 1,
+        let mut lens = self.inputs.iter().map(|input| input.len);
+        let work = match self.operation {
+            Operation::Union => lens.sum(),
+            Operation::Intersection | Operation::Difference => {
+                lens.next().unwrap_or(0).saturating_mul(self.inputs.len() as u64)
+            }
         };
-        let members: u64 = self.inputs.iter().take(gone_through).map(|input| input.len).sum();
-        members > AT_ONCE as u64 / self.inputs.len().max(1) as u64
+        work > AT_ONCE as u64
     }
 
     /// The members that are asked for, in no order.

@@ -43,7 +43,7 @@ pub(in crate::commands) fn zrand_member_in_slices(
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
     let mut task = None;
-    context.session.get_with(args.get(1), |row| {
+    context.look_up(args.get(1), |row| {
         answer(row?, args, reply, |set, asked, _| {
             task = set.view_members().map(|view| AnyTask::new(view, asked));
         })

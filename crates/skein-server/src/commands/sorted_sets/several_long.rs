@@ -1,29 +1,45 @@
 //! ZUNION, ZINTER, ZDIFF and ZINTERCARD of large sets, in slices.
 //!
 //! ```text
-//!   views of all sets, of one moment ─► some members of a set ─► looked up in the others ─► sorted piece   … until all are gone through
-//!                                       pieces ─► merged by score ─► reply
+//!   views of all sets, of one moment ─► `union`: the least member of all     ┐
+//!                                       `reduction`: looked up in the others ┴─► sorted piece   … until all are gone through
+//!                                       `pieces`: merged by score ─► reply
 //! ```
 //!
-//! No slice does what grows with the sets or with how many they are: members are sorted piece by piece, and the pieces merged as they are written. What was found is packed, so
-//! that it takes about what it takes in the reply, and is counted with all that it takes.
+//! The views are taken at once, one for each key, however often it is named. After that no slice does what grows with the sets or with how many they are: members are sorted piece by
+//! piece, and the pieces merged as they are written. What was found is packed, so that it takes about what it takes in the reply, and is counted with all that is held for it.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-use std::ops::ControlFlow;
+mod pieces;
+mod reduction;
+mod union;
 
-use super::algebra::{Aggregate, Operation, Wanted, number, with_set};
-use super::{Shape, in_order};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::Shape;
+use super::algebra::{Aggregate, Input, Operation, Wanted, number, with_set};
+use super::remove::Entries;
 use crate::commands::Fault;
-use crate::commands::task::{Progress, SLICE_KEYS, Slice, full_from};
-use crate::engine::{Keyspace, Member, MembersView, SetReader};
+use crate::commands::task::{Progress, Slice};
+use crate::engine::{Keyspace, MembersView, SetReader};
 use crate::resp::Reply;
+use pieces::Pieces;
+use reduction::Reduction;
+use union::Union;
 
 /// Members that are taken or looked up in a slice, about.
 const SLICE_LOOKUPS: usize = 128;
-/// Members that are taken from a set together, at most.
-const TAKEN: usize = 64;
+/// Members of a piece, at least but for the last one, and about at most.
+const PIECE: usize = 64;
+/// Members of all sets that are taken ahead of the answer, about.
+const AHEAD: usize = 8192;
+/// So many weights take as long as a lookup.
+const WEIGHTS_PER_LOOKUP: usize = 64;
+
+/// Members that are taken from a set together, at most: of many sets, or of one with many weights, few.
+fn taken_together(keys: usize) -> usize {
+    (AHEAD / keys.max(1)).clamp(1, PIECE)
+}
 
 /// What is answered.
 #[derive(Clone, Copy)]
@@ -33,31 +49,97 @@ pub(super) enum Answer {
     Count(u64),
 }
 
+/// What the scores of a set are multiplied by: a weight for each time that its key is named.
+struct Weights(Vec<f64>);
+
+impl Weights {
+    /// A score by each weight.
+    fn each(&self, score: f64) -> impl Iterator<Item = f64> {
+        self.0.iter().map(move |weight| number(score * weight))
+    }
+
+    /// What that is together.
+    fn combined(&self, score: f64, aggregate: Aggregate) -> f64 {
+        self.each(score).reduce(|sum, score| aggregate.of(sum, score)).unwrap_or_default()
+    }
+
+    /// How much work so many scores are, in lookups.
+    fn work(&self, scores: usize) -> usize {
+        scores * (1 + self.0.len() / WEIGHTS_PER_LOOKUP)
+    }
+}
+
 /// A set that has members, as it was when the command began.
-struct Input {
-    /// To go through it; `None` for one in which members are only looked up, and for one that is done.
-    members: Option<MembersView>,
-    /// To look members up.
-    lookup: MembersView,
-    weight: f64,
+struct Set {
+    view: MembersView,
+    weights: Weights,
+}
+
+impl Set {
+    /// Those of the inputs that have members, each once: scores of a set that is named again are combined before those of other sets come.
+    fn all(keyspace: &mut Keyspace<'_>, inputs: &[Input<'_>]) -> Result<Vec<Self>, Fault> {
+        let mut sets = Vec::<Self>::new();
+        let mut places = HashMap::<&[u8], usize>::with_capacity(inputs.len());
+        for input in inputs {
+            match places.entry(input.key) {
+                Entry::Occupied(place) => sets[*place.get()].weights.0.push(input.weight),
+                Entry::Vacant(place) => {
+                    let view = with_set(keyspace, input.key, |set| {
+                        set.filter(|set| !set.is_empty()).and_then(SetReader::view_members)
+                    })?;
+                    if let Some(view) = view {
+                        place.insert(sets.len());
+                        sets.push(Self { view, weights: Weights(vec![input.weight]) });
+                    }
+                }
+            }
+        }
+        Ok(sets)
+    }
+
+    fn memory(&self) -> usize {
+        size_of::<Self>() + self.view.memory() + self.weights.0.capacity() * size_of::<f64>()
+    }
+}
+
+/// How members are found.
+enum Search {
+    Union(Union),
+    Reduction(Reduction),
+}
+
+impl Search {
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Union(union) => union.is_done(),
+            Self::Reduction(reduction) => reduction.is_done(),
+        }
+    }
+
+    /// Goes on, and gives to `found` what it finds; how much work that was, in lookups.
+    fn advance(&mut self, found: &mut Entries) -> usize {
+        match self {
+            Self::Union(union) => union.advance(found),
+            Self::Reduction(reduction) => reduction.advance(found),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        match self {
+            Self::Union(union) => union.memory(),
+            Self::Reduction(reduction) => reduction.memory(),
+        }
+    }
 }
 
 /// A command on large sets.
 pub(crate) struct SeveralTask {
-    operation: Operation,
-    aggregate: Aggregate,
     answer: Answer,
-    inputs: Vec<Input>,
-    /// The set that is being gone through.
-    at: usize,
-    /// Members of it that may be in the answer, and the set in which they are looked up next.
-    taken: Vec<(f64, Vec<u8>)>,
-    other: usize,
-    /// What was found: pieces in order, each from its least member on.
-    pieces: BinaryHeap<Piece>,
+    search: Search,
+    /// Members that were found, and are in no piece yet.
+    taken: Entries,
+    pieces: Pieces,
     found: usize,
-    /// Bytes that the pieces take.
-    bytes: usize,
     /// The head of the reply is written.
     writes: bool,
 }
@@ -69,32 +151,14 @@ impl SeveralTask {
         wanted: &Wanted<'_>,
         answer: Answer,
     ) -> Result<Self, Fault> {
-        let mut inputs = Vec::with_capacity(wanted.inputs.len());
-        for (at, input) in wanted.inputs.iter().enumerate() {
-            let goes_through = at == 0 || wanted.operation == Operation::Union;
-            let views = with_set(keyspace, input.key, |set| {
-                let set = set.filter(|set| !set.is_empty())?;
-                let members = if goes_through { Some(set.view_members()?) } else { None };
-                Some((members, SetReader::view_members(set)?))
-            })?;
-            if let Some((members, lookup)) = views {
-                inputs.push(Input { members, lookup, weight: input.weight });
+        let search = match wanted.operation {
+            Operation::Union => Search::Union(Union::new(keyspace, wanted)?),
+            Operation::Intersection | Operation::Difference => {
+                Search::Reduction(Reduction::new(keyspace, wanted)?)
             }
-        }
-        let Wanted { operation, aggregate, .. } = *wanted;
-        Ok(Self {
-            operation,
-            aggregate,
-            answer,
-            inputs,
-            at: 0,
-            taken: Vec::new(),
-            other: 0,
-            pieces: BinaryHeap::new(),
-            found: 0,
-            bytes: 0,
-            writes: false,
-        })
+        };
+        let (taken, pieces) = (Entries::new(), Pieces::default());
+        Ok(Self { answer, search, taken, pieces, found: 0, writes: false })
     }
 
     pub(in crate::commands) fn step(
@@ -104,19 +168,20 @@ impl SeveralTask {
     ) -> Result<Progress, Fault> {
         let mut steps = 0;
         while steps < SLICE_LOOKUPS && !self.has_all() {
-            steps += self.advance().max(1);
+            steps += self.search.advance(&mut self.taken).max(1);
+            self.keep();
         }
+        slice.check_held(self.memory(), TOO_LONG)?;
         match self.answer {
-            Answer::Members(_) => slice.check_held(self.bytes, TOO_LONG)?,
             Answer::Count(limit) if self.has_all() => {
                 reply.places((self.found as u64).min(limit));
-                return Ok(Progress::Done);
+                Ok(Progress::Done)
             }
-            Answer::Count(_) => {}
-        }
-        match self.answer {
             Answer::Members(shape) if steps == 0 => {
-                let more = self.write(shape, reply);
+                if !std::mem::replace(&mut self.writes, true) {
+                    shape.head(self.found, reply);
+                }
+                let more = self.pieces.write(shape, reply);
                 slice.check_len(reply, TOO_LONG)?;
                 Ok(if more { Progress::More } else { Progress::Done })
             }
@@ -124,161 +189,31 @@ impl SeveralTask {
         }
     }
 
+    /// Bytes that it holds.
+    pub(in crate::commands) fn memory(&self) -> usize {
+        self.search.memory() + self.pieces.memory()
+    }
+
     /// Whether all is found that is asked for.
     fn has_all(&self) -> bool {
         let enough = matches!(self.answer, Answer::Count(limit) if self.found as u64 >= limit);
-        enough || (self.at == self.inputs.len() && self.taken.is_empty())
+        enough || self.search.is_done()
     }
 
-    /// Takes some members, or looks those that were taken up in one more set, or keeps them; how many that were. REQUIRES: not all is found.
-    fn advance(&mut self) -> usize {
-        let count = self.taken.len();
-        if count == 0 {
-            self.take();
-            return self.taken.len();
-        }
-        // Not in the set that they are of.
-        self.other += usize::from(self.other == self.at);
-        if self.other < self.inputs.len() {
-            self.look_up();
-            self.other += 1;
-        } else {
-            self.keep();
-        }
-        count
-    }
-
-    /// Takes the next members of the present set.
-    fn take(&mut self) {
-        let Self { inputs, at, taken, other, .. } = self;
-        let Input { members, weight, .. } = &mut inputs[*at];
-        *other = 0;
-        // They are looked up when this set is let go: nobody waits for a set with another one in his hands.
-        let more = members.as_mut().is_some_and(|members| {
-            members.step(TAKEN, |name, value| {
-                taken.push((number(MembersView::score_in(value) * *weight), name.to_vec()));
-                ControlFlow::Continue(())
-            })
-        });
-        if !more {
-            *members = None;
-        }
-        if taken.is_empty() {
-            self.go_to_next_set();
-        }
-    }
-
-    fn go_to_next_set(&mut self) {
-        self.at = if self.operation == Operation::Union { self.at + 1 } else { self.inputs.len() };
-    }
-
-    /// Looks up in one other set what was taken: what is not in the answer goes, and the scores of the others change.
-    fn look_up(&mut self) {
-        let Self { operation, aggregate, inputs, at, other, taken, .. } = self;
-        let Input { lookup, weight, .. } = &inputs[*other];
-        taken.retain_mut(|(score, member)| match (lookup.score(member), *operation) {
-            (Some(_), Operation::Difference) | (None, Operation::Intersection) => false,
-            // It came up already.
-            (Some(_), Operation::Union) if *other < *at => false,
-            (Some(theirs), _) => {
-                *score = aggregate.of(*score, number(theirs * *weight));
-                true
-            }
-            (None, _) => true,
-        });
-    }
-
-    /// What was taken is in the answer.
+    /// Counts what was found, and makes a piece of it when it is enough for one, or all.
     fn keep(&mut self) {
-        let kept = std::mem::take(&mut self.taken);
-        self.found += kept.len();
-        if matches!(self.answer, Answer::Members(_))
-            && let Some(piece) = Piece::new(kept)
-        {
-            self.bytes += piece.memory();
-            self.pieces.push(piece);
-        }
-    }
-
-    /// Writes some of what was found; whether there is more.
-    fn write(&mut self, shape: Shape, reply: &mut Reply<'_>) -> bool {
-        if !std::mem::replace(&mut self.writes, true) {
-            shape.head(self.found, reply);
-        }
-        let (full, mut count) = (full_from(reply.position()), 0);
-        while count < SLICE_KEYS && full(reply).is_continue() {
-            let Some(mut piece) = self.pieces.peek_mut() else { break };
-            let (score, member) = piece.least();
-            shape.member(score, Member::of(member), reply);
-            count += 1;
-            if !piece.advance() {
-                PeekMut::pop(piece);
+        match self.answer {
+            Answer::Count(_) => {
+                self.found += self.taken.len();
+                self.taken.clear();
             }
+            Answer::Members(_) if self.taken.len() >= PIECE || self.search.is_done() => {
+                self.found += self.taken.len();
+                self.pieces.push(std::mem::take(&mut self.taken));
+            }
+            Answer::Members(_) => {}
         }
-        !self.pieces.is_empty()
     }
 }
 
 const TOO_LONG: &str = "store the answer, and read it in parts";
-
-/// Members in order, the greatest piece being that with the least member: of each its score and its length, 8 and 4 bytes, and its own.
-struct Piece {
-    packed: Box<[u8]>,
-    /// Where the least member begins.
-    at: usize,
-}
-
-/// Bytes before each member of a piece.
-const PIECE_HEAD: usize = size_of::<f64>() + size_of::<u32>();
-
-impl Piece {
-    /// `None` without members.
-    fn new(mut members: Vec<(f64, Vec<u8>)>) -> Option<Self> {
-        members.sort_unstable_by(in_order);
-        let bytes = members.iter().map(|(_, member)| PIECE_HEAD + member.len()).sum();
-        let mut packed = Vec::with_capacity(bytes);
-        for (score, member) in &members {
-            packed.extend_from_slice(&score.to_le_bytes());
-            packed.extend_from_slice(&(member.len() as u32).to_le_bytes());
-            packed.extend_from_slice(member);
-        }
-        (bytes > 0).then(|| Self { packed: packed.into_boxed_slice(), at: 0 })
-    }
-
-    /// Bytes that it takes, with its place among the others, which are given twice the room that they need at most.
-    fn memory(&self) -> usize {
-        self.packed.len() + 2 * size_of::<Self>()
-    }
-
-    fn least(&self) -> (f64, &[u8]) {
-        let (score, rest) = self.packed[self.at..].split_first_chunk().unwrap_or((&[0; 8], &[]));
-        let (len, rest) = rest.split_first_chunk().unwrap_or((&[0; 4], &[]));
-        (f64::from_le_bytes(*score), &rest[..u32::from_le_bytes(*len) as usize])
-    }
-
-    /// Goes on to the next member; whether there is one.
-    fn advance(&mut self) -> bool {
-        self.at += PIECE_HEAD + self.least().1.len();
-        self.at < self.packed.len()
-    }
-}
-
-impl Ord for Piece {
-    fn cmp(&self, other: &Self) -> Ordering {
-        in_order(&other.least(), &self.least())
-    }
-}
-
-impl PartialOrd for Piece {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Piece {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Piece {}

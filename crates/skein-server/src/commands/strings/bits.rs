@@ -155,7 +155,7 @@ fn alone(
     reply: &mut Reply<'_>,
     read: impl FnOnce(Option<RowRef<'_>>, &Args<'_>, &mut Reply<'_>),
 ) -> Result<Next, Fault> {
-    context.session.get_with(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
+    context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
     Ok(Next::Done)
 }
 

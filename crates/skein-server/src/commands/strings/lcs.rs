@@ -111,6 +111,10 @@ impl LcsTask {
         Self { a, b, options, row, rows: 0, up }
     }
 
+    pub(in crate::commands) fn memory(&self) -> usize {
+        self.a.capacity() + self.b.capacity() + size_of_val(&self.row[..]) + size_of_val(&self.up[..])
+    }
+
     pub(in crate::commands) fn step(&mut self, reply: &mut Reply<'_>) -> Progress {
         let most = SLICE_CELLS / self.row.len() + 1;
         let end = (self.rows + most).min(self.a.len());

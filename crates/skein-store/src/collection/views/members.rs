@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use skein_sync::locks::{lock, shared};
 
-use super::{By, Collection, Kept, Listed, Was};
+use super::{By, Collection, Kept, Listed, PLACE, Was};
 use crate::Direction;
 use crate::collection::members::member_key;
 
@@ -27,6 +27,11 @@ impl MembersView {
     /// How many members there are that no step has shown.
     pub fn left(&self) -> u64 {
         self.left
+    }
+
+    /// Bytes that it takes beside itself. What is kept for it of members that change counts as the store's.
+    pub fn memory(&self) -> usize {
+        PLACE
     }
 
     /// Shows `each` the next members with their values, in the order of their bytes, until it breaks; about `most` are looked at. Whether there are more.

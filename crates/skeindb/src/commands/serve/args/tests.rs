@@ -162,6 +162,15 @@ fn tls_needs_a_certificate_and_a_key() {
         let expected = skein_server::Tls { ca: Some("a".into()), clients, ..expected.clone() };
         assert_eq!(tls(&format!("{given} {more}")).expect("all that is needed"), expected, "{more}");
     }
+    for (more, clients) in [
+        ("--tls-ca=", TlsClients::No),
+        ("--tls-ca= --tls-auth-clients no", TlsClients::No),
+        // Refused when the files are read.
+        ("--tls-ca= --tls-auth-clients yes", TlsClients::Required),
+    ] {
+        let expected = skein_server::Tls { clients, ..expected.clone() };
+        assert_eq!(tls(&format!("{given} {more}")).expect("all that is needed"), expected, "{more}");
+    }
     for line in ["--tls-listen [::1]:78 --tls-cert c", "--tls-cert c --tls-key k", "--tls-ca a"] {
         assert!(tls(line).is_err(), "{line}");
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use skein_server::{Tls, TlsClients};
 
 use super::resolve;
@@ -22,8 +23,9 @@ pub struct TlsArgs {
     /// The certificate's private key: a PEM file.
     #[arg(long, value_name = "FILE", requires = "tls_listen")]
     tls_key: Option<PathBuf>,
-    /// The certificates that have signed those of clients: a PEM file.
-    #[arg(long, value_name = "FILE", requires = "tls_listen")]
+    /// The certificates that have signed those of clients: a PEM file. An empty name is none.
+    // CONFIG SET clears it so, and CONFIG REWRITE writes that.
+    #[arg(long, value_name = "FILE", requires = "tls_listen", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     tls_ca: Option<PathBuf>,
     /// Whether clients must show a certificate [default: yes with --tls-ca, else no].
     #[arg(long, value_name = "WHO", requires = "tls_listen")]
@@ -47,12 +49,13 @@ impl TlsArgs {
         let (Some(listen), Some(cert), Some(key)) = (&self.tls_listen, &self.tls_cert, &self.tls_key) else {
             return Ok(None);
         };
-        let clients = match (self.tls_auth_clients, &self.tls_ca) {
+        let ca = self.tls_ca.clone().filter(|ca| !ca.as_os_str().is_empty());
+        let clients = match (self.tls_auth_clients, &ca) {
             (Some(AuthClients::No), _) | (None, None) => TlsClients::No,
             (Some(AuthClients::Optional), _) => TlsClients::Optional,
             (Some(AuthClients::Yes), _) | (None, Some(_)) => TlsClients::Required,
         };
-        let (cert, key, ca) = (cert.clone(), key.clone(), self.tls_ca.clone());
+        let (cert, key) = (cert.clone(), key.clone());
         Ok(Some(Tls { listen: resolve(listen)?, cert, key, ca, clients }))
     }
 }
