@@ -150,7 +150,7 @@ fn what_writes_in_slices_stands_still() {
         assert_eq!(admin.reply(), b"+OK\r\n");
         let mut words: Vec<&[u8]> = request.split(' ').map(str::as_bytes).collect();
         if words.len() == 1 && *request != "FLUSHALL" {
-            words.extend(keys.iter().map(|key| key.as_bytes()));
+            words.extend(keys.iter().map(String::as_bytes));
         }
         // Both stand ready when the worker wakes up: the removal is then between two slices.
         send(&mut holds, "DEBUG SLEEP 0.01");
