@@ -229,6 +229,7 @@ pub(crate) fn resolve(args: &Args<'_>) -> u16 {
 }
 
 /// A command's place in the table, by its name in any case.
+#[inline(always)]
 pub(crate) fn find(name: &[u8]) -> Option<usize> {
     if name.is_empty() {
         return None;

@@ -304,7 +304,7 @@ impl Input {
 
     /// The number in the line at `parsed`, after its first byte, and where the next line begins. `None` if
     /// the line has not come whole; a number of `None` if it is none.
-    #[inline]
+    #[inline(always)]
     fn number_line(&self, too_long: ProtocolError) -> Result<Option<(Option<i64>, usize)>, ProtocolError> {
         let line = &self.buffer[self.parsed + 1..self.end];
         // Nearly every line is one or two digits: read them without a search for the end.

@@ -252,7 +252,7 @@ impl Answers<'_> {
 
     /// The answer at `next` is written, and so its lookup counts: what is dropped is looked up again. If that filled its connection's output, the rest of that
     /// connection is dropped.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, slot: u32, there: bool) {
         self.lookups.note(there);
         self.next += 1;

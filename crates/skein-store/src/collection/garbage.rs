@@ -200,7 +200,7 @@ impl Members {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(skein_loom)))]
 mod tests {
     use crate::{Eviction, RowWriter as _, Store, StoreOptions};
 

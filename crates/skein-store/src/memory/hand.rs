@@ -151,7 +151,7 @@ impl Hand {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
     use crate::{Eviction, Store, StoreOptions};

@@ -315,7 +315,7 @@ impl Writer<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
     use crate::{Store, StoreOptions};

@@ -20,6 +20,10 @@ const WARM: Duration = Duration::from_secs(15);
 const LONG_LIFE: Duration = Duration::from_mins(2);
 /// By how many hundredths resident memory may grow from the second quarter to the last.
 const GROWTH: u64 = 5;
+/// What the buffers of the logs may take: several times what was seen, and far less than a leak would make of them.
+const LOG_BUFFERS_MAX_MB: u64 = 160;
+/// Their name in the table.
+const LOG_BUFFERS: &str = "buffers of the logs, MB";
 
 /// What the workers count together.
 #[derive(Debug, Default)]
@@ -53,6 +57,7 @@ struct Sample {
     at: Duration,
     kind: Kind,
     requests_per_s: u64,
+    /// Without the buffers of the logs: these grow with a server's first minutes to a bound of their own, and servers live for less or longer.
     resident: u64,
     /// What counts for the limit.
     used: u64,
@@ -158,11 +163,12 @@ impl Monitor {
                 .copied()
                 .unwrap_or(0)
         };
+        let log_buffers = number(info, "mem_aof_buffer");
         let sample = Sample {
             at: self.begun.elapsed(),
             kind: (of.policy, of.level),
             requests_per_s: rate,
-            resident: number(info, "used_memory_rss"),
+            resident: number(info, "used_memory_rss").saturating_sub(log_buffers),
             used: number(info, "used_memory").saturating_sub(number(info, "mem_not_counted_for_evict")),
             folder: bytes_of(of.folder),
             latencies: [at(500), at(990), at(1000)],
@@ -171,6 +177,7 @@ impl Monitor {
         let (threads, files) = (entries(of.process, "task"), entries(of.process, "fd"));
         let guard = number(info, "oldest_guard_ms");
         for (name, value) in [
+            (LOG_BUFFERS, log_buffers / MEGABYTE),
             ("threads", threads),
             ("open files", files),
             ("oldest guard, ms", guard),
@@ -182,15 +189,15 @@ impl Monitor {
             *worst = value.max(*worst);
         }
         println!(
-            "{:5} s  {:?} {}  {rate} requests/s  pipelines p50 {p50} p99 {p99} max {max} us  rss {} MB  used {} MB  held {} MB  log buffers {} MB  not freed {} MB  \
+            "{:5} s  {:?} {}  {rate} requests/s  pipelines p50 {p50} p99 {p99} max {max} us  resident {} MB and log buffers {} MB  used {} MB  held {} MB  not freed {} MB  \
              evicted {}  expired {}  refused {}  folder {} MB  behind checkpoint {} MB  checkpoints {}  files {files}  threads {threads}  guard {guard} ms",
             sample.at.as_secs(),
             of.policy,
             of.level,
             sample.resident / MEGABYTE,
+            log_buffers / MEGABYTE,
             sample.used / MEGABYTE,
             number(info, "allocator_active") / MEGABYTE,
-            number(info, "mem_aof_buffer") / MEGABYTE,
             number(info, "unreclaimed_bytes") / MEGABYTE,
             number(info, "evicted_keys"),
             number(info, "expired_keys"),
@@ -275,7 +282,7 @@ impl Monitor {
         median(in_it.map(|sample| sample.resident).collect())
     }
 
-    /// Where resident memory grew from the second quarter to the last, of the run by kind, or of a long life.
+    /// Where resident memory grew from the second quarter to the last, of the run by kind, or of a long life; or the buffers of the logs beyond what they may take.
     pub fn growth(&self) -> Vec<String> {
         let run = |kind: Kind| {
             let resident = (self.resident(kind, 1)?, self.resident(kind, 3)?);
@@ -283,9 +290,11 @@ impl Monitor {
         };
         let runs = self.kinds().into_iter().filter_map(run);
         let lives = self.lives.iter().map(|life| (life.name.clone(), life.resident));
+        let buffers = self.worst.get(LOG_BUFFERS).filter(|most| **most > LOG_BUFFERS_MAX_MB);
         runs.chain(lives)
             .filter(|&(_, (second, last))| last * 100 > second * (100 + GROWTH))
             .map(|(name, (second, last))| format!("{name}: from {second} to {last} bytes"))
+            .chain(buffers.map(|most| format!("{LOG_BUFFERS}: {most}")))
             .collect()
     }
 }
