@@ -106,10 +106,12 @@ impl Hints {
     /// Adds what is known of the hints for a key's beginnings, the shortest one first, and asks for them; nothing if there are no hints.
     #[inline(always)]
     pub(super) fn ask(&self, key: &[u8], sums: &mut Sums) {
-        if self.is_empty() {
+        // Once: a table that shrinks meanwhile may be left with none.
+        let len = self.len();
+        if len == 0 {
             return;
         }
-        let len = Size::of(self.len() as u32);
+        let len = Size::of(len as u32);
         let mut state = self.hash.start();
         for (shorter, word) in key.as_chunks::<STRIDE>().0.iter().take(HINTS_MAX).enumerate() {
             state = self.hash.step(state, u64::from_le_bytes(*word));
