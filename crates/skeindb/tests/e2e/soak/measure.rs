@@ -20,7 +20,7 @@ const WARM: Duration = Duration::from_secs(15);
 const LONG_LIFE: Duration = Duration::from_mins(2);
 /// By how many hundredths resident memory may grow from the second quarter to the last.
 const GROWTH: u64 = 5;
-/// What the buffers of the logs may take: several times what was seen, and far less than a leak would make of them.
+/// What the buffers of the logs may take: twice what was seen, and far less than a leak would make of them.
 const LOG_BUFFERS_MAX_MB: u64 = 160;
 /// Their name in the table.
 const LOG_BUFFERS: &str = "buffers of the logs, MB";
