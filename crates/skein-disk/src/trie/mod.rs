@@ -6,14 +6,14 @@
 //!   hash        key ─ hash.rs ─ symbols ──────┘          └ node: array of n pointers          ┘
 //!
 //!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs, forest.rs   which nodes share a page
-//!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, content.rs, overflow.rs, symbols.rs   bytes
+//!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, leaves.rs, value.rs, overflow.rs, content.rs, symbols.rs   bytes
 //!   many.rs   many paths at once, whose reads of memory overlap
 //!   fixed/    the same three tries as the paper lays them out: nodes of one length, a symbol each
 //! ```
 //!
 //! # Invariants
 //! 1. A key's value is in the node at which its path ends. No node but the root has neither a value nor a child.
-//! 2. What a node has is in one record, and one pointer leads to it. The root's record is always the same.
+//! 2. What a node has is in one record, and one pointer leads to that. The root's record is always the same. Small leaves lie in the records of their parents.
 //!
 //! Readers walk over a [`View`](crate::buffer::View), and see one moment; the writer changes pages of his own, which a write publishes all at once
 //! (`buffer/`). A write that has failed is to be dropped: half of it may be done in there.
@@ -27,6 +27,7 @@ mod cursor;
 mod fixed;
 mod forest;
 mod hash;
+mod leaves;
 mod many;
 mod node;
 mod overflow;
@@ -37,6 +38,7 @@ mod shape;
 mod symbols;
 #[cfg(test)]
 mod tests;
+mod value;
 mod walk;
 
 use std::ops::Range;
@@ -49,9 +51,9 @@ use core::{Core, valid};
 pub use cursor::Cursor;
 use fixed::Fixed;
 use hash::Hashing;
-use node::Stored;
 use shape::Parts;
 pub use shape::Shape;
+use value::Stored;
 pub use walk::{Direction, Entries, Entry, Portion};
 
 /// Bytes of a key at most.
