@@ -141,7 +141,7 @@ impl Drop for Reference<'_> {
 #[derive(Debug)]
 struct Past<'b> {
     buffer: &'b Buffer,
-    frame: Frame,
+    frame: Arc<Frame>,
 }
 
 impl Past<'_> {
@@ -149,6 +149,20 @@ impl Past<'_> {
     fn bytes_of(&self, id: PageId) -> Option<&Bytes> {
         let newest = self.buffer.table.get(id)?.place();
         (self.frame.id == id && self.frame.place() == newest).then(|| &*self.frame.bytes)
+    }
+
+    /// Brings it to the cache, unless it is there, or there is no room: it was of use, and will be again if it lies on the way to others.
+    fn keep(&self) {
+        let (buffer, id) = (self.buffer, self.frame.id);
+        let Some(entry) = buffer.table.get(id) else { return };
+        if !entry.frame.load(PROTECT).is_null() || buffer.reserve().is_err() {
+            return;
+        }
+        let came = {
+            let _stripe = lock(buffer.stripe(id));
+            self.bytes_of(id).is_some() && Buffer::put(entry, self.frame.clone())
+        };
+        if came { lock(&buffer.policy).come(id) } else { buffer.give_back_room() }
     }
 }
 
@@ -229,7 +243,12 @@ impl Buffer {
     /// Reads a page that is not in memory into the table; false if there is no such page. Its stripe is locked.
     fn read(&self, id: PageId, entry: &Entry) -> Result<bool> {
         let Some(frame) = self.read_frame(id, entry)? else { return Ok(false) };
-        let frame = Arc::into_raw(Arc::new(frame)).cast_mut();
+        Ok(Self::put(entry, Arc::new(frame)))
+    }
+
+    /// Puts a frame into the table where none is; false if one is. The page's stripe is locked.
+    fn put(entry: &Entry, frame: Arc<Frame>) -> bool {
+        let frame = Arc::into_raw(frame).cast_mut();
         // The writer may have published another form of it meanwhile; it takes no stripe for that.
         let null = ptr::null_mut();
         let came = entry.frame.compare_exchange(null, frame, Ordering::SeqCst, Ordering::SeqCst).is_ok();
@@ -237,7 +256,7 @@ impl Buffer {
             // SAFETY: from `into_raw` above, and in no table.
             drop(unsafe { Arc::from_raw(frame.cast_const()) });
         }
-        Ok(came)
+        came
     }
 
     fn read_frame(&self, id: PageId, entry: &Entry) -> Result<Option<Frame>> {
@@ -256,7 +275,7 @@ impl Buffer {
         }
         let Some(frame) = self.read_frame(id, entry)? else { return Ok(None) };
         let is_kept = frame.place().is_some_and(|place| lock(&self.places).keep(place));
-        Ok(is_kept.then_some(Past { buffer: self, frame }))
+        Ok(is_kept.then(|| Past { buffer: self, frame: Arc::new(frame) }))
     }
 
     /// Whether there is such a page, in memory or in the file.

@@ -68,7 +68,7 @@ impl Writer<'_> {
                 // SAFETY: the guard keeps frames, and copies and what was read past the cache are ours: as long as this write is borrowed they stay.
                 return Ok(unsafe { found.as_ref() });
             }
-            // Past the cache, so that it does not leave before it has been looked at. It comes to the cache when it is published, or read.
+            // Past the cache, so that it does not leave before it has been looked at. It comes to the cache with what is published.
             match self.buffer.read_past(id)? {
                 Some(past) => self.past.push(past),
                 // A reader may have brought it meanwhile; then it is found, or has left again.
@@ -195,6 +195,7 @@ impl Writer<'_> {
         let old = self.exchange(&new, &freed);
         self.settle(&new, &freed, &old);
         published();
+        self.past.iter().for_each(Past::keep);
         Ok(())
     }
 

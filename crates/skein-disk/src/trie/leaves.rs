@@ -7,6 +7,8 @@
 //! So a leaf that is small has no slot of its own, and no pointer leads to it: it takes three bytes besides its own where it would take 13, and a lookup that ends
 //! there reads nothing more. An end is where a leaf ends, counted from where the first one begins.
 
+use memchr::memchr;
+
 use super::node::{Rest, Result};
 
 /// Bytes of a leaf's end.
@@ -51,13 +53,13 @@ impl<'p> Leaves<'p> {
     /// The leaf of a symbol.
     #[inline(always)]
     pub(crate) fn get(self, symbol: u8) -> Option<&'p [u8]> {
-        let at = self.symbols.iter().position(|other| *other == symbol)?;
+        let at = memchr(symbol, self.symbols)?;
         Some(self.leaf(at))
     }
 
     /// Where the leaf of a symbol is, counted from where the leaves begin in their record.
     pub(super) fn range(self, symbol: u8) -> Option<std::ops::Range<usize>> {
-        let at = self.symbols.iter().position(|other| *other == symbol)?;
+        let at = memchr(symbol, self.symbols)?;
         let from = 1 + self.symbols.len() + self.ends.len() + self.end(at);
         Some(from..from + self.leaf(at).len())
     }

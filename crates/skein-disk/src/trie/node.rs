@@ -19,6 +19,8 @@
 
 use std::ops::Range;
 
+use memchr::memchr;
+
 use super::leaves::Leaves;
 use super::value::{self, TAKES_MOST, Versioned};
 use crate::record::{BODY, POINTER, RecordId, SLOT};
@@ -41,8 +43,9 @@ pub(super) const NARROW: u8 = 32;
 const HEAD_MOST: usize = 5;
 const CHILDREN_MOST: usize = 256;
 
-/// Bytes that leaves take in a node at most. With more a node would be too much of a page for pages to be split well, and for writes to one of its leaves.
-pub(super) const LEAVES_MOST: usize = 1024;
+/// Bytes that leaves take in a node at most: so many that a node of a hundred short rows has all of them, and two such nodes still lie in pages of their own after
+/// a split. With less, nodes of that size took two pages that were half full; with more, pages of long values did.
+pub(super) const LEAVES_MOST: usize = 3072;
 
 /// Bytes of a node's leaves at most: so many that an array of pointers fits besides.
 pub(super) fn leaves_most(layout: Layout) -> usize {
@@ -92,7 +95,7 @@ impl<'p> Children<'p> {
     #[inline]
     fn position(self, symbol: u8) -> Option<usize> {
         match self {
-            Self::List { characters, .. } => characters.iter().position(|character| *character == symbol),
+            Self::List { characters, .. } => memchr(symbol, characters),
             Self::Array { .. } => Some(symbol.into()),
         }
     }
