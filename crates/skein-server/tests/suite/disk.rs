@@ -147,17 +147,17 @@ fn what_does_not_fit_the_cache_is_refused_whole() {
         reply.starts_with("-ERR the write uses 48 pages or more at once, and the cache has 32"),
         "{reply}"
     );
-    let keys: Vec<String> = (0..2_000).map(key).collect();
+    let keys: Vec<String> = (0..8_000).map(key).collect();
     let mut mset: Vec<&[u8]> = vec![b"MSET"];
     mset.extend(keys.iter().flat_map(|key| [key.as_bytes(), b"some value"]));
     let reply = show(&client.call(&mset));
     assert!(reply.starts_with("-ERR the write uses"), "{reply}");
     assert_eq!(client.ask("DBSIZE"), ":0|");
     // What need not be one moment is done in parts.
-    fill(&mut client, 0..2_000, "");
+    fill(&mut client, 0..8_000, "");
     let mut del: Vec<&[u8]> = vec![b"DEL"];
     del.extend(keys.iter().map(String::as_bytes));
-    assert_eq!(show(&client.call(&del)), ":2000|");
+    assert_eq!(show(&client.call(&del)), ":8000|");
 }
 
 #[test]
