@@ -78,6 +78,16 @@ impl Writer<'_> {
         }
     }
 
+    /// Looks at a page that is not to be kept for this write.
+    pub(crate) fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&Bytes) -> T) -> Result<T> {
+        if let Some(copy) = self.copies.get(&id) {
+            return Ok(look(copy));
+        }
+        // Nobody else changes it.
+        let seen = self.buffer.glance(id, false, look)?;
+        seen.ok_or_else(|| self.buffer.wrong(id, "there is no such page, and it is referred to"))
+    }
+
     /// Lets go of what was only read so far.
     pub(super) fn let_go(&mut self) {
         self.past.clear();

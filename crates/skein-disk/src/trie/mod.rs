@@ -211,7 +211,7 @@ impl Trie {
         core.version(pages, key)?.map(|version| valid(version, key)).transpose()
     }
 
-    /// Sets the value of a key, and its version, which is less than `u64::MAX`; true if the key had none.
+    /// Sets the value of a key, and its version, which is less than `u64::MAX`, and no other write's (`buffer/long.rs`); true if the key had none.
     ///
     /// # Errors
     /// A key or a value that is too long, or that the trie cannot keep; a file operation that failed. The write is to be given up then.

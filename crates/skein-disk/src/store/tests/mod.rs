@@ -1,5 +1,6 @@
 //! The store under crashes and failures, against a model.
 
+mod long;
 mod transactions;
 
 use std::collections::BTreeMap;
