@@ -165,6 +165,11 @@ impl Writer<'_> {
         self.copies.len() + self.past.len()
     }
 
+    /// Pages that this write changes, or makes.
+    pub(crate) fn copies(&self) -> usize {
+        self.copies.len()
+    }
+
     /// Pages of the cache, which a write has to fit.
     pub(crate) fn cache(&self) -> usize {
         self.buffer.cache

@@ -8,6 +8,7 @@
 //!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs, forest.rs   which nodes share a page
 //!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, content.rs, overflow.rs, symbols.rs   bytes
 //!   many.rs   many paths at once, whose reads of memory overlap
+//!   merge.rs  pages that have little are joined, for a compact
 //!   fixed/    the same three tries as the paper lays them out: nodes of one length, a symbol each
 //! ```
 //!
@@ -28,6 +29,7 @@ mod fixed;
 mod forest;
 mod hash;
 mod many;
+mod merge;
 mod node;
 mod overflow;
 mod placement;
@@ -49,9 +51,11 @@ use core::{Core, valid};
 pub use cursor::Cursor;
 use fixed::Fixed;
 use hash::Hashing;
+pub(crate) use merge::Merged;
 use node::Stored;
 use shape::Parts;
 pub use shape::Shape;
+pub(crate) use symbols::Path;
 pub use walk::{Direction, Entries, Entry, Portion};
 
 /// Bytes of a key at most.
@@ -289,6 +293,18 @@ impl Trie {
 
     fn ordered(&self) -> Result<()> {
         if self.shape.is_ordered() { Ok(()) } else { Err(DiskError::NoOrder) }
+    }
+
+    /// Merges pages that have little, in a step that begins before a node, or at the trie's end. It is to be published if pages were merged. The paper's layout has nothing to
+    /// merge.
+    ///
+    /// # Errors
+    /// A page that cannot be read, or is damaged. The write is to be given up then.
+    pub(crate) fn merge(&self, writer: &mut Writer<'_>, before: Option<Path>) -> Result<Merged> {
+        match &self.nodes {
+            Nodes::Compressed { core, .. } => core.merge(writer, before).map_err(|stop| writer.fault(stop)),
+            Nodes::Fixed(_) => Ok(Merged { pages: 0, before: None, is_done: true }),
+        }
     }
 
     /// Looks at all of the trie, in time that grows with its pages.

@@ -126,6 +126,20 @@ impl Core {
         Ok(())
     }
 
+    /// Moves all that a page has to another one that has room for it, and gives the page back.
+    pub(super) fn empty(
+        &self,
+        writer: &mut Writer<'_>,
+        page: PageId,
+        owner: RecordId,
+        to: PageId,
+    ) -> Walked<()> {
+        let forest = self.forest(writer, page, Some(owner))?;
+        relocate(writer, &forest.names(&forest.roots), owner, to)?;
+        writer.free(page);
+        Ok(())
+    }
+
     fn forest(&self, pages: &mut impl Pages, page: PageId, owner: Option<RecordId>) -> Walked<Forest> {
         let roots: Vec<RecordId> = match owner {
             None => vec![self.root],
