@@ -270,6 +270,18 @@ impl Trie {
         }
     }
 
+    /// The keys of a portion in the trie's own order, with what they have: that of the keys, or of their hashes, which takes no bounds but a lower one that excludes a key.
+    ///
+    /// # Errors
+    /// [`DiskError::NoOrder`] for other bounds of a hash trie; otherwise as [`get_into`](Self::get_into).
+    pub(crate) fn walk(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+        match &self.nodes {
+            Nodes::Compressed { core, hashing: None } => core.collect(pages, portion),
+            Nodes::Compressed { core, hashing: Some(hashing) } => hashing.collect(core, pages, portion),
+            Nodes::Fixed(fixed) => fixed.walk(pages, portion),
+        }
+    }
+
     /// Some keys, so many at most, if the trie keeps no order of them; none if it does.
     ///
     /// # Errors
