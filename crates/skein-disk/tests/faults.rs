@@ -214,7 +214,7 @@ fn what_is_no_store_or_another_one_is_refused_and_stays_as_it_was() {
             storage.damage(Path::new(FILE), header + 8, &[8]);
         }
     };
-    refused(&newer, Shape::Linked, "has format version 9, and this program knows 1");
+    refused(&newer, Shape::Linked, "has format version 9, and this program knows 2");
     for shape in [Shape::Hash { n: 16 }, Shape::Classical { n: 16 }, Shape::FixedLinked { k: 12 }] {
         let error = refused(&|_| (), shape, "is a linked trie, and was to be opened as");
         assert!(error.to_string().contains(&shape.to_string()), "{error}");

@@ -341,7 +341,7 @@ fn a_file_that_is_not_ours_or_not_whole_is_refused_and_stays_as_it_was() {
     let foreign = refused(&|storage| storage.open(path, true).unwrap().write_at(&[b'x'; 8_192], 0).unwrap());
     assert!(foreign.contains("does not begin as such a file does"), "{foreign}");
     let version = refused(&|storage| [0, 4096].iter().for_each(|at| storage.damage(path, at + 8, &[3])));
-    assert!(version.contains("has format version") && version.contains("this program knows 1"), "{version}");
+    assert!(version.contains("has format version") && version.contains("this program knows 2"), "{version}");
     let short = refused(&|storage| storage.open(path, true).unwrap().set_len(3 * 4096).unwrap());
     assert!(short.contains("it was cut off"), "{short}");
     let damaged = refused(&|storage| storage.damage(path, 2 * 4096 + 77, &[1]));

@@ -18,7 +18,7 @@ pub(crate) const HEADERS: u32 = 2;
 pub(crate) const PER_PAGE: u32 = 1000;
 
 const MAGIC: [u8; 8] = *b"SKEINDSK";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const CHECKSUM: usize = 12;
 const COVERED: usize = 16;
 const KEYS: usize = 64;

@@ -275,14 +275,38 @@ impl<'p> RecordsMut<'p> {
         if bytes.len() > self.head.gap() + self.head.dead + len {
             return Ok(false);
         }
-        self.head.dead += len;
-        if bytes.len() > self.head.gap() {
-            // The slot is free while records move, so that the old bytes do not.
-            self.set_place(slot.into(), 0, 0);
-            self.compact()?;
+        if bytes.len() - len <= self.head.gap() {
+            self.grow(slot.into(), bytes)?;
+            return Ok(true);
         }
+        self.head.dead += len;
+        // The slot is free while records move, so that the old bytes do not.
+        self.set_place(slot.into(), 0, 0);
+        self.compact()?;
         self.place_at(slot.into(), bytes);
         Ok(true)
+    }
+
+    /// Gives a record more bytes where it is; the records before it move towards the directory. There is room.
+    fn grow(&mut self, slot: usize, bytes: &[u8]) -> Result<()> {
+        let (from, len) = self.place_of(slot as u16)?;
+        let growth = bytes.len() - len;
+        let heap = BODY - self.head.heap;
+        self.body.copy_within(heap..from, heap - growth);
+        for other in 0..self.head.slots {
+            let at = DIRECTORY + SLOT * other;
+            let begin = number(self.body, at);
+            // One that begins where this one does is before it if it is empty, and behind it if this one is.
+            let is_empty = number(self.body, at + 2) == 0;
+            if (heap..from).contains(&begin) || begin == from && is_empty {
+                set_number(self.body, at, begin - growth);
+            }
+        }
+        self.body[from - growth..from + len].copy_from_slice(bytes);
+        self.set_place(slot, from - growth, bytes.len());
+        self.head.heap += growth;
+        self.head.write(self.body);
+        Ok(())
     }
 
     /// Removes a record. The others keep their slots.

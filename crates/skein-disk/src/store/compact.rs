@@ -83,7 +83,7 @@ impl Shared {
             loop {
                 let mut writer = self.buffer.write();
                 let step = self.trie.merge(&mut writer, from)?;
-                if step.pages > 0 {
+                if step.is_changed {
                     writer.publish()?;
                 }
                 merged += step.pages;

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::KEY_MOST;
-use super::core::{Core, node, wrong};
-use super::node::{Node, PREFIX_MOST, Stored};
+use super::core::{Core, NodeId, children, leaves, node, wrong};
+use super::node::{Node, PREFIX_MOST};
 use super::symbols::Path;
+use super::value::Stored;
 use super::walk::push_prefix;
 use crate::buffer::Stop;
 use crate::page::PageId;
@@ -17,7 +18,7 @@ use crate::record::{Pages, RecordId, Walked, records};
 pub struct Census {
     /// Keys.
     pub keys: usize,
-    /// Nodes.
+    /// Nodes, those within the records of their parents with them.
     pub nodes: usize,
     /// Pages of nodes.
     pub pages: usize,
@@ -31,7 +32,7 @@ pub struct Census {
 
 /// A node that is to be looked at.
 struct Waiting {
-    id: RecordId,
+    id: NodeId,
     parent: Option<RecordId>,
     /// Symbols before the one that leads to it.
     depth: usize,
@@ -66,10 +67,12 @@ impl Core {
 impl Check<'_> {
     fn nodes(&mut self, pages: &mut impl Pages) -> Walked<()> {
         let mut path = Path::new(self.core.symbols, 0);
-        let mut stack = vec![Waiting { id: self.core.root, parent: None, depth: 0, symbol: 0, pages: 0 }];
+        let mut stack =
+            vec![Waiting { id: self.core.root.into(), parent: None, depth: 0, symbol: 0, pages: 0 }];
         while let Some(next) = stack.pop() {
-            if !self.seen.insert(next.id) {
-                return Err(wrong(next.id, "two pointers lead to it"));
+            let record = next.id.record;
+            if next.id.leaf.is_none() && !self.seen.insert(record) {
+                return Err(wrong(record, "two pointers lead to it"));
             }
             path.truncate(next.depth);
             if next.parent.is_some() {
@@ -79,17 +82,17 @@ impl Check<'_> {
             self.census.page_depth = self.census.page_depth.max(crossed);
             let node = node(pages, next.id)?;
             self.shape(&next, &node, &path)?;
-            push_prefix(&mut path, next.id, &node, self.core.symbols.count(KEY_MOST))?;
-            let children: Vec<(u8, RecordId)> = node.children.iter().collect();
+            push_prefix(&mut path, record, &node, self.core.symbols.count(KEY_MOST))?;
+            let children: Vec<(u8, NodeId)> = leaves(record, &node).chain(children(&node)).collect();
             if next.parent.is_some() && node.value.is_none() && children.is_empty() {
-                return Err(wrong(next.id, "it has neither a value nor a child"));
+                return Err(wrong(record, "it has neither a value nor a child"));
             }
             if let Some(chain) = self.value(&next, &node, &path)? {
                 self.overflow(&next, &chain.pages(pages)?)?;
             }
             let of = |(symbol, id)| Waiting {
                 id,
-                parent: Some(next.id),
+                parent: Some(record),
                 depth: path.depth(),
                 symbol,
                 pages: crossed,
@@ -101,7 +104,10 @@ impl Check<'_> {
 
     /// Invariant 1 of `placement.rs`; how many pages lead to the node.
     fn page_of(&mut self, next: &Waiting) -> Walked<usize> {
-        let (page, parent) = (next.id.page, next.parent);
+        if next.id.leaf.is_some() {
+            return Ok(next.pages);
+        }
+        let (page, parent) = (next.id.record.page, next.parent);
         if parent.is_some_and(|parent| parent.page == page) {
             self.pages.entry(page).and_modify(|page| page.1 += 1);
             return Ok(next.pages);
@@ -111,12 +117,12 @@ impl Check<'_> {
         if *owner == parent {
             return Ok(next.pages + 1);
         }
-        Err(wrong(next.id, format!("its parent is {parent:?}, and its page's owner {owner:?}")))
+        Err(wrong(next.id.record, format!("its parent is {parent:?}, and its page's owner {owner:?}")))
     }
 
     /// Prefix and children by themselves.
     fn shape(&mut self, next: &Waiting, node: &Node<'_>, path: &Path) -> Walked<()> {
-        let fail = |what: &str| Err(wrong(next.id, what));
+        let fail = |what: &str| Err(wrong(next.id.record, what));
         let symbols = self.core.symbols;
         let range = path.depth()..path.depth() + node.symbols;
         if node.prefix.len() > PREFIX_MOST {
@@ -125,11 +131,16 @@ impl Check<'_> {
         if symbols.cut(node.prefix, range.start, range) != node.prefix {
             return fail("its prefix has bits that are no symbol's");
         }
+        let leaves: Vec<u8> = node.leaves.iter().map(|leaf| leaf.0).collect();
         let children: Vec<u8> = node.children.iter().map(|child| child.0).collect();
-        if !children.is_sorted_by(|a, b| a < b) {
+        if !children.is_sorted_by(|a, b| a < b) || !leaves.is_sorted_by(|a, b| a < b) {
             return fail("its children are not in order");
         }
-        if children.last().is_some_and(|last| usize::from(*last) >= symbols.range()) {
+        if leaves.iter().any(|symbol| children.contains(symbol)) {
+            return fail("it has two children of one symbol");
+        }
+        let lasts = [leaves.last(), children.last()];
+        if lasts.into_iter().flatten().any(|last| usize::from(*last) >= symbols.range()) {
             return fail("it has a child of a symbol that there is not");
         }
         self.census.nodes += 1;
@@ -144,7 +155,7 @@ impl Check<'_> {
     ) -> Walked<Option<super::overflow::Chain>> {
         let Some(value) = node.value else { return Ok(None) };
         if path.key().is_none() {
-            return Err(wrong(next.id, "it has a value, and no key ends there"));
+            return Err(wrong(next.id.record, "it has a value, and no key ends there"));
         }
         self.census.keys += 1;
         match value.stored {
@@ -156,7 +167,7 @@ impl Check<'_> {
     fn overflow(&mut self, next: &Waiting, chain: &[PageId]) -> Walked<()> {
         match chain.iter().find(|page| !self.overflow.insert(**page)) {
             Some(page) => {
-                Err(wrong(next.id, format!("its value has page {}, which another one has", page.0)))
+                Err(wrong(next.id.record, format!("its value has page {}, which another one has", page.0)))
             }
             None => Ok(()),
         }

@@ -1,7 +1,14 @@
 //! What a node is to be, and the bytes of its record then (`node.rs`).
 
-use super::node::{ARRAY, LIST, Layout, Node, OVERFLOW, PREFIX, Stored, VALUE, VERSION, Versioned};
+use std::borrow::Cow;
+
+use super::leaves;
+use super::node::{ARRAY, LEAVES, LIST, Layout, NARROW, Node, Result, SAME, VALUE, leaves_most};
+use super::value::{self, Versioned};
 use crate::record::{POINTER, RecordId};
+
+/// Bytes of a leaf at most; a longer one has a record of its own.
+const LEAF_MOST: usize = 256;
 
 /// What a node is to be.
 #[derive(Clone, Debug, Default)]
@@ -10,7 +17,9 @@ pub(crate) struct Content<'v> {
     pub(crate) symbols: usize,
     pub(crate) prefix: Vec<u8>,
     pub(crate) value: Option<Versioned<'v>>,
-    /// By their symbols, in order.
+    /// Children within the record, by their symbols, in order: leaves.
+    pub(crate) leaves: Vec<(u8, Cow<'v, [u8]>)>,
+    /// The other children, by their symbols, in order.
     pub(crate) children: Vec<(u8, RecordId)>,
 }
 
@@ -20,8 +29,19 @@ impl<'v> Content<'v> {
             symbols: node.symbols,
             prefix: node.prefix.to_vec(),
             value: node.value,
+            leaves: node.leaves.iter().map(|(symbol, leaf)| (symbol, leaf.into())).collect(),
             children: node.children.iter().collect(),
         }
+    }
+
+    /// What the bytes of a leaf say.
+    pub(super) fn of_leaf(bytes: &'v [u8]) -> Result<Self> {
+        Node::of_leaf(bytes).map(Self::of)
+    }
+
+    /// Whether it has neither children nor leaves.
+    pub(super) fn is_childless(&self) -> bool {
+        self.children.is_empty() && self.leaves.is_empty()
     }
 
     /// Adds a child, or gives it another name.
@@ -32,28 +52,57 @@ impl<'v> Content<'v> {
         }
     }
 
+    /// Whether a leaf of so many bytes can be within the node, in place of the one that the symbol has, if any.
+    pub(super) fn takes_leaf(&self, symbol: u8, len: usize, layout: Layout) -> bool {
+        let others = self.leaves.iter().filter(|leaf| leaf.0 != symbol);
+        let (count, bytes) = others.fold((1, len), |(count, bytes), leaf| (count + 1, bytes + leaf.1.len()));
+        len <= LEAF_MOST && leaves::takes(count, bytes) <= leaves_most(layout)
+    }
+
+    /// Adds a leaf, or gives it other bytes.
+    pub(super) fn set_leaf(&mut self, symbol: u8, leaf: Cow<'v, [u8]>) {
+        match self.leaves.binary_search_by_key(&symbol, |leaf| leaf.0) {
+            Ok(at) => self.leaves[at].1 = leaf,
+            Err(at) => self.leaves.insert(at, (symbol, leaf)),
+        }
+    }
+
+    /// Takes the leaf of a symbol away, and gives its bytes.
+    pub(super) fn take_leaf(&mut self, symbol: u8) -> Option<Cow<'v, [u8]>> {
+        let at = self.leaves.binary_search_by_key(&symbol, |leaf| leaf.0).ok()?;
+        Some(self.leaves.remove(at).1)
+    }
+
+    /// Takes the longest leaf away; none if there is no leaf.
+    pub(super) fn take_longest_leaf(&mut self) -> Option<(u8, Cow<'v, [u8]>)> {
+        let at = (0..self.leaves.len()).max_by_key(|at| self.leaves[*at].1.len())?;
+        Some(self.leaves.remove(at))
+    }
+
     /// Bytes that its record has at most.
     fn most(&self, layout: Layout) -> usize {
-        let value = self.value.map_or(0, |value| match value.stored {
-            Stored::Inline(bytes) => VERSION + bytes.len(),
-            Stored::Overflow(_) => VERSION + POINTER,
-        });
+        let leaves: usize = self.leaves.iter().map(|leaf| leaf.1.len()).sum();
         let children = match layout {
             Layout::List => 1 + (1 + POINTER) * self.children.len(),
             Layout::Array(n) => POINTER * n,
         };
-        PREFIX + self.prefix.len() + value + children
+        let value = if self.value.is_some() { value::TAKES_MOST } else { 0 };
+        5 + self.prefix.len() + value + leaves::takes(self.leaves.len(), leaves) + children
     }
 
     /// The bytes of its record.
     pub(crate) fn encode(&self, layout: Layout) -> Vec<u8> {
         let mut record = Vec::with_capacity(self.most(layout));
         record.push(0);
-        record.extend((self.symbols as u16).to_le_bytes());
-        record.extend((self.prefix.len() as u16).to_le_bytes());
-        record.extend(&self.prefix);
+        record[0] = encode_prefix(self.symbols, &self.prefix, &mut record);
         if let Some(value) = &self.value {
-            record[0] |= encode_value(value, &mut record);
+            record[0] |= VALUE;
+            value::encode(value, &mut record);
+        }
+        if !self.leaves.is_empty() {
+            record[0] |= LEAVES;
+            let leaves = self.leaves.iter().map(|(symbol, leaf)| (*symbol, &leaf[..]));
+            leaves::encode(leaves, &mut record);
         }
         if !self.children.is_empty() {
             record[0] |= encode_children(&self.children, layout, &mut record);
@@ -62,20 +111,24 @@ impl<'v> Content<'v> {
     }
 }
 
-fn encode_value(value: &Versioned<'_>, record: &mut Vec<u8>) -> u8 {
-    record.extend(value.version.to_le_bytes());
-    match value.stored {
-        Stored::Inline(bytes) => {
-            record.extend((bytes.len() as u32).to_le_bytes());
-            record.extend(bytes);
-            VALUE
+fn encode_prefix(symbols: usize, prefix: &[u8], record: &mut Vec<u8>) -> u8 {
+    let flag = match (u8::try_from(symbols), u8::try_from(prefix.len())) {
+        (Ok(symbols), Ok(len)) if symbols == len => {
+            record.push(len);
+            SAME
         }
-        Stored::Overflow(chain) => {
-            record.extend(chain.len.to_le_bytes());
-            record.extend(chain.first.0.to_le_bytes());
-            VALUE | OVERFLOW
+        (Ok(symbols), Ok(len)) => {
+            record.extend([symbols, len]);
+            NARROW
         }
-    }
+        _ => {
+            record.extend((symbols as u16).to_le_bytes());
+            record.extend((prefix.len() as u16).to_le_bytes());
+            0
+        }
+    };
+    record.extend(prefix);
+    flag
 }
 
 fn encode_children(children: &[(u8, RecordId)], layout: Layout, record: &mut Vec<u8>) -> u8 {

@@ -1,9 +1,10 @@
 //! The algorithms that all tries share: from a path to a value.
 
 use super::content::Content;
-use super::node::{INVALID, Layout, Node, Stored, Versioned};
+use super::node::{Layout, Node};
 use super::overflow::Chain;
 use super::symbols::Symbols;
+use super::value::{INVALID, Stored, Versioned};
 use crate::buffer::{Stop, Writer};
 use crate::page::{Kind, PageId};
 use crate::record::{Pages, RecordId, Records, Walked, change, records};
@@ -17,34 +18,110 @@ pub(crate) struct Core {
     pub(super) root: RecordId,
 }
 
-/// A node on the way, and how many symbols lead to it.
+/// A record on the way, and how many symbols lead to its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Visit {
     pub(super) id: RecordId,
     pub(super) depth: usize,
 }
 
-/// Where a key leads from a node.
+/// A leaf within the record of its parent, and how many symbols lead to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// It ends here.
+pub(super) struct LeafVisit {
+    pub(super) symbol: u8,
+    pub(super) depth: usize,
+}
+
+/// The name of a node: its record; with a symbol, the leaf of that symbol there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NodeId {
+    pub(super) record: RecordId,
+    pub(super) leaf: Option<u8>,
+}
+
+impl From<RecordId> for NodeId {
+    fn from(record: RecordId) -> Self {
+        Self { record, leaf: None }
+    }
+}
+
+/// How a key goes on from a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step<'p> {
+    /// Not at all.
+    End(End),
+    /// To a child.
+    Child(Visit),
+    /// To a leaf within the node's record, which has these bytes.
+    Leaf(LeafVisit, &'p [u8]),
+}
+
+/// Where the way along a key ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// With the key.
     Here,
-    /// It has so many symbols of the prefix, and goes another way then.
+    /// The key has so many symbols of the prefix, and goes another way then.
     Inside(usize),
     /// It goes on to a child that is not there.
     NoChild,
-    Child(Visit),
 }
 
-/// The node of a record.
-pub(super) fn node(pages: &mut impl Pages, id: RecordId) -> Walked<Node<'_>> {
-    node_in(&records(pages, id.page)?, id)
+/// The way along a key.
+#[derive(Debug)]
+pub(super) struct Way {
+    /// Records, the root's first.
+    pub(super) trail: Vec<Visit>,
+    /// The leaf in the last one at which it ends, if it does not end at that one's node.
+    pub(super) leaf: Option<LeafVisit>,
+    pub(super) end: End,
+}
+
+impl Way {
+    /// The last record.
+    pub(super) fn last(&self) -> Visit {
+        // There is always the root's.
+        self.trail[self.trail.len() - 1]
+    }
+
+    /// The symbol of the leaf at which it ends.
+    pub(super) fn leaf_symbol(&self) -> Option<u8> {
+        self.leaf.map(|leaf| leaf.symbol)
+    }
+}
+
+/// A node.
+pub(super) fn node(pages: &mut impl Pages, id: impl Into<NodeId>) -> Walked<Node<'_>> {
+    let NodeId { record, leaf } = id.into();
+    let node = node_in(&records(pages, record.page)?, record)?;
+    let Some(symbol) = leaf else { return Ok(node) };
+    let leaf = node.leaves.get(symbol).ok_or_else(|| wrong(record, format!("it has no leaf {symbol}")))?;
+    leaf_of(leaf, record)
+}
+
+/// The leaves of a record's node, and their symbols, in order.
+pub(super) fn leaves<'p>(
+    record: RecordId,
+    node: &Node<'p>,
+) -> impl DoubleEndedIterator<Item = (u8, NodeId)> + use<'p> {
+    node.leaves.iter().map(move |leaf| (leaf.0, NodeId { record, leaf: Some(leaf.0) }))
+}
+
+/// The children of a node that have records of their own, and their symbols, in order.
+pub(super) fn children<'p>(node: &Node<'p>) -> impl DoubleEndedIterator<Item = (u8, NodeId)> + use<'p> {
+    node.children.iter().map(|child| (child.0, child.1.into()))
 }
 
 /// The node of a record of a page that is at hand.
 #[inline(always)]
 pub(super) fn node_in<'p>(records: &Records<'p>, id: RecordId) -> Walked<Node<'p>> {
     records.get(id.slot).and_then(Node::of).map_err(|what| wrong(id, what))
+}
+
+/// The leaf of these bytes of a record.
+#[inline(always)]
+pub(super) fn leaf_of(bytes: &[u8], record: RecordId) -> Walked<Node<'_>> {
+    Node::of_leaf(bytes).map_err(|what| wrong(record, what))
 }
 
 /// What is wrong with a record.
@@ -54,7 +131,7 @@ pub(super) fn wrong(id: RecordId, what: impl AsRef<str>) -> Stop {
 }
 
 /// Appends a node's value, and gives its version, which may be [`INVALID`].
-pub(super) fn read_value(pages: &mut impl Pages, id: RecordId, out: &mut Vec<u8>) -> Walked<Option<u64>> {
+pub(super) fn read_value(pages: &mut impl Pages, id: NodeId, out: &mut Vec<u8>) -> Walked<Option<u64>> {
     let begun = node(pages, id)?.value.map(|value| Begun::of(value, out));
     begun.map(|begun| begun.finish(pages, out)).transpose()
 }
@@ -89,8 +166,16 @@ impl Begun {
 }
 
 /// A node's version, which may be [`INVALID`], if it has a value.
-pub(super) fn read_version(pages: &mut impl Pages, id: RecordId) -> Walked<Option<u64>> {
+pub(super) fn read_version(pages: &mut impl Pages, id: NodeId) -> Walked<Option<u64>> {
     Ok(node(pages, id)?.value.map(|value| value.version))
+}
+
+/// Gives the pages of a value that is no more back.
+pub(super) fn free_value(writer: &mut Writer<'_>, value: Option<Versioned<'_>>) -> Walked<()> {
+    match value.map(|value| value.stored) {
+        Some(Stored::Overflow(chain)) => chain.free(writer),
+        _ => Ok(()),
+    }
 }
 
 /// The version of a key's value, unless the last write to it was interrupted.
@@ -106,19 +191,33 @@ impl Core {
         Ok(Self { symbols, layout, root: RecordId { page, slot } })
     }
 
-    /// Where a key leads from a node.
+    /// How a key goes on from a node.
     #[inline(always)]
-    pub(super) fn step(&self, node: &Node<'_>, key: &[u8], depth: usize) -> Step {
+    pub(super) fn step<'p>(&self, node: &Node<'p>, key: &[u8], depth: usize) -> Step<'p> {
         let common = self.symbols.common(key, depth, node.prefix, node.symbols);
         if common < node.symbols {
-            return Step::Inside(common);
+            return Step::End(End::Inside(common));
         }
         let depth = depth + common;
         if depth == self.symbols.count(key.len()) {
-            return Step::Here;
+            return Step::End(End::Here);
         }
-        let child = node.children.get(self.symbols.at(key, depth));
-        child.map_or(Step::NoChild, |id| Step::Child(Visit { id, depth: depth + 1 }))
+        let (symbol, depth) = (self.symbols.at(key, depth), depth + 1);
+        if let Some(leaf) = node.leaves.get(symbol) {
+            return Step::Leaf(LeafVisit { symbol, depth }, leaf);
+        }
+        let child = node.children.get(symbol);
+        child.map_or(Step::End(End::NoChild), |id| Step::Child(Visit { id, depth }))
+    }
+
+    /// Where the way along a key ends that goes to a leaf.
+    #[inline(always)]
+    pub(super) fn end_in(&self, leaf: &Node<'_>, key: &[u8], depth: usize) -> End {
+        match self.step(leaf, key, depth) {
+            Step::End(end) => end,
+            // A leaf has no children.
+            Step::Child(_) | Step::Leaf(..) => End::NoChild,
+        }
     }
 
     /// Goes along a key to the node that it leads to, and gives what is made of that. A page is looked up once for all of the way that lies in it.
@@ -128,7 +227,7 @@ impl Core {
         pages: &mut impl Pages,
         key: &[u8],
         mut visit: impl FnMut(Visit),
-        end: impl FnOnce(&Node<'_>, Step) -> T,
+        end: impl FnOnce(&Node<'_>, Option<LeafVisit>, End) -> T,
     ) -> Walked<T> {
         let mut at = Visit { id: self.root, depth: 0 };
         loop {
@@ -139,7 +238,11 @@ impl Core {
                 let node = node_in(&records, at.id)?;
                 match self.step(&node, key, at.depth) {
                     Step::Child(child) => at = child,
-                    step => return Ok(end(&node, step)),
+                    Step::Leaf(leaf, bytes) => {
+                        let node = leaf_of(bytes, at.id)?;
+                        return Ok(end(&node, Some(leaf), self.end_in(&node, key, leaf.depth)));
+                    }
+                    Step::End(step) => return Ok(end(&node, None, step)),
                 }
             }
         }
@@ -147,26 +250,29 @@ impl Core {
 
     /// Appends the value of a key, and gives its version, which may be [`INVALID`].
     pub(super) fn get(&self, pages: &mut impl Pages, key: &[u8], out: &mut Vec<u8>) -> Walked<Option<u64>> {
-        let end = |node: &Node<'_>, step| {
-            node.value.filter(|_| step == Step::Here).map(|value| Begun::of(value, out))
-        };
+        let end = |node: &Node<'_>, _, end| value_at(node, end).map(|value| Begun::of(value, out));
         let begun = self.descend(pages, key, |_| (), end)?;
         begun.map(|begun| begun.finish(pages, out)).transpose()
     }
 
     /// The version of a key, which may be [`INVALID`].
     pub(super) fn version(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Option<u64>> {
-        let end =
-            |node: &Node<'_>, step| node.value.filter(|_| step == Step::Here).map(|value| value.version);
+        let end = |node: &Node<'_>, _, end| value_at(node, end).map(|value| value.version);
         self.descend(pages, key, |_| (), end)
     }
 
-    /// The nodes along a key, and where the last one leads.
-    pub(super) fn find(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<(Vec<Visit>, Step)> {
+    /// The way along a key.
+    pub(super) fn find(&self, pages: &mut impl Pages, key: &[u8]) -> Walked<Way> {
         let mut trail = Vec::with_capacity(16);
-        let step = self.descend(pages, key, |at| trail.push(at), |_, step| step)?;
-        Ok((trail, step))
+        let (leaf, end) = self.descend(pages, key, |at| trail.push(at), |_, leaf, end| (leaf, end))?;
+        Ok(Way { trail, leaf, end })
     }
+}
+
+/// The value of a key whose way ends at a node like this.
+#[inline(always)]
+pub(super) fn value_at<'p>(node: &Node<'p>, end: End) -> Option<Versioned<'p>> {
+    node.value.filter(|_| end == End::Here)
 }
 
 /// Adds a record to a page that has room for it.

@@ -168,14 +168,9 @@ impl Hashing {
         Ok(self.path(key, found.map_or(u32::MAX, |_| nth)))
     }
 
-    /// The nodes that lead to a key that has no other before it in its chain.
+    /// The way along the path of a key that has no other before it in its chain.
     #[cfg(test)]
-    pub(super) fn trail_of(
-        &self,
-        core: &Core,
-        pages: &mut impl Pages,
-        key: &[u8],
-    ) -> Walked<(Vec<super::core::Visit>, super::core::Step)> {
+    pub(super) fn way_to(&self, core: &Core, pages: &mut impl Pages, key: &[u8]) -> Walked<super::core::Way> {
         core.find(pages, self.path(key, 0).bytes())
     }
 
@@ -186,11 +181,11 @@ impl Hashing {
         while let Some(id) = walk.next(pages)? {
             entry.clear();
             read_value(pages, id, &mut entry)?;
-            let Some(key) = key_of(&entry) else { return Err(wrong(id, "its value has no key")) };
+            let Some(key) = key_of(&entry) else { return Err(wrong(id.record, "its value has no key")) };
             let path = walk.path().key();
             let nth = if path.is_some_and(|path| path.len() == HASH) { 0 } else { before + 1 };
             if path != Some(self.path(key, nth).bytes()) {
-                return Err(wrong(id, "its key has another hash, or its chain has a gap"));
+                return Err(wrong(id.record, "its key has another hash, or its chain has a gap"));
             }
             before = nth;
         }
@@ -219,7 +214,7 @@ pub(super) fn some_keys(core: &Core, pages: &mut impl Pages, most: usize) -> Wal
     {
         entry.clear();
         read_value(pages, id, &mut entry)?;
-        keys.push(key_of(&entry).ok_or_else(|| wrong(id, "its value has no key"))?.to_vec());
+        keys.push(key_of(&entry).ok_or_else(|| wrong(id.record, "its value has no key"))?.to_vec());
     }
     Ok(keys)
 }

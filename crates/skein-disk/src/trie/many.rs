@@ -11,9 +11,9 @@
 //!
 //! Source: the paper has one key at a time. Masstree, section 4.8, has batches whose reads overlap.
 
-use super::core::{Core, Step, Visit, node_in};
+use super::core::{Core, Step, Visit, leaf_of, node_in, value_at};
 use super::hash::Hashing;
-use super::node::{Node, Stored};
+use super::value::{Stored, Versioned};
 use crate::buffer::{Long, Stop, View, Wanted};
 use crate::page::Kind;
 use crate::record::{Records, Walked, body_of, prefetch_slot, records_of};
@@ -177,7 +177,12 @@ impl Core {
                             Next::Page
                         };
                     }
-                    step => return Ok(Turn::End(end_of(&node, step))),
+                    Step::Leaf(leaf, bytes) => {
+                        let node = leaf_of(bytes, id)?;
+                        let end = self.end_in(&node, lane.path, leaf.depth);
+                        return Ok(Turn::End(end_of(value_at(&node, end))));
+                    }
+                    Step::End(end) => return Ok(Turn::End(end_of(value_at(&node, end)))),
                 }
             }
         }
@@ -185,9 +190,6 @@ impl Core {
     }
 }
 
-fn end_of<'w>(node: &Node<'w>, step: Step) -> End<'w> {
-    match node.value.filter(|_| step == Step::Here) {
-        Some(value) => End::Found(value.version, value.stored),
-        None => End::Absent,
-    }
+fn end_of(value: Option<Versioned<'_>>) -> End<'_> {
+    value.map_or(End::Absent, |value| End::Found(value.version, value.stored))
 }

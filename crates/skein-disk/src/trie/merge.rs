@@ -1,4 +1,4 @@
-//! Merging for a compact: pages that have little are joined, owner by owner.
+//! Merging for a compact: leaves go to their parents' records, and pages that have little are joined, owner by owner.
 //!
 //! ```text
 //!   owner ─► P 20 % │ Q 30 % │ R 90 % │ S 10 %      ─►      owner ─► P 50 % │ R 90 %       and S to the owner's page, if it has room
@@ -9,12 +9,15 @@
 //! begins, whatever was written meanwhile.
 
 use super::KEY_MOST;
-use super::core::{Core, node};
+use super::content::Content;
+use super::core::{Core, node, replace, wrong};
+use super::node::{Node, RECORD_MOST};
+use super::placement::room;
 use super::symbols::{Path, Symbols};
 use super::walk::push_prefix;
 use crate::buffer::Writer;
 use crate::page::PageId;
-use crate::record::{BODY, Pages, RecordId, SLOT, Walked, records};
+use crate::record::{BODY, Pages, RecordId, SLOT, Walked, change, record, records};
 
 /// Room that is left in a page that others come to, so that not every write splits it again.
 const SPARE: usize = BODY / 16;
@@ -28,10 +31,19 @@ const SHARE: usize = 4;
 pub(crate) struct Merged {
     /// Pages that were given back.
     pub(crate) pages: usize,
+    /// Whether there is anything to be published.
+    pub(crate) is_changed: bool,
     /// The node before which the next step begins; none if no node has been done yet.
     pub(crate) before: Option<Path>,
     /// Whether all has been done.
     pub(crate) is_done: bool,
+}
+
+impl Merged {
+    fn count_page(&mut self) {
+        self.pages += 1;
+        self.is_changed = true;
+    }
 }
 
 /// A node on the way, whose children are still to be visited, the last one first.
@@ -45,10 +57,10 @@ struct Frame {
 }
 
 impl Core {
-    /// Does a step: goes on before a node, to the next one that owns pages which can be merged. The write is to be published if pages were.
+    /// Does a step: goes on before a node, to the next one and as far as a write should go. It is to be published if anything was changed.
     pub(super) fn merge(&self, writer: &mut Writer<'_>, before: Option<Path>) -> Walked<Merged> {
         let (mut path, mut stack) = (Path::new(self.symbols, 0), Vec::new());
-        let mut merged = Merged { pages: 0, before, is_done: false };
+        let mut merged = Merged { pages: 0, is_changed: false, before, is_done: false };
         let mut looked = 0;
         self.enter(writer, self.root, merged.before.as_ref(), &mut path, &mut stack)?;
         while let Some(frame) = stack.last_mut() {
@@ -61,12 +73,13 @@ impl Core {
                 continue;
             }
             if !frame.is_done {
-                let is_all = self.merge_below(writer, id, &mut merged.pages)?;
+                let is_all = self.take_leaves_in(writer, id, &mut merged)?
+                    && self.merge_below(writer, id, &mut merged)?;
                 if is_all {
                     merged.before = Some(path.clone());
                 }
-                // Nodes have moved, or many pages were looked at.
-                if merged.pages > 0 || !is_all || looked > LOOK {
+                // What was moved lies below the node, and none of that is still to be visited.
+                if !is_all || is_enough(writer) || looked > LOOK {
                     return Ok(merged);
                 }
             }
@@ -100,8 +113,45 @@ impl Core {
         Ok(())
     }
 
+    /// Takes leaves that have records of their own into their parent's, as far as they fit there: it may have had more when they came. False if the write has enough
+    /// before all is done.
+    fn take_leaves_in(&self, writer: &mut Writer<'_>, id: RecordId, merged: &mut Merged) -> Walked<bool> {
+        for (symbol, child) in node(writer, id)?.children.iter().collect::<Vec<_>>() {
+            writer.let_go_of_much();
+            let leaf = record(writer, child)?;
+            let below = Node::of(leaf).map_err(|what| wrong(child, what))?;
+            if below.value.is_none() || !Content::of(below).is_childless() {
+                continue;
+            }
+            let leaf = leaf.to_vec();
+            let before = record(writer, id)?.to_vec();
+            let mut content = Content::of(Node::of(&before).map_err(|what| wrong(id, what))?);
+            if !content.takes_leaf(symbol, leaf.len(), self.layout) {
+                continue;
+            }
+            let freed = if child.page == id.page { leaf.len() } else { 0 };
+            content.children.retain(|other| other.0 != symbol);
+            content.set_leaf(symbol, leaf.into());
+            let after = content.encode(self.layout);
+            if after.len() > RECORD_MOST || after.len() > before.len() + freed + room(writer, id.page)? {
+                continue;
+            }
+            if is_enough(writer) {
+                return Ok(false);
+            }
+            change(writer, child.page, |records| records.remove(child.slot))?;
+            replace(writer, id, &after)?;
+            merged.is_changed = true;
+            if child.page != id.page && records(writer, child.page)?.len() == 0 {
+                writer.free(child.page);
+                merged.pages += 1;
+            }
+        }
+        Ok(true)
+    }
+
     /// Merges the pages that a node owns; false if the write has enough before all is done.
-    fn merge_below(&self, writer: &mut Writer<'_>, owner: RecordId, merged: &mut usize) -> Walked<bool> {
+    fn merge_below(&self, writer: &mut Writer<'_>, owner: RecordId, merged: &mut Merged) -> Walked<bool> {
         let mut left: Vec<PageId> = Vec::new();
         for page in pages_below(writer, owner)? {
             writer.let_go_of_much();
@@ -111,7 +161,7 @@ impl Core {
             match left.last() {
                 Some(to) if fits(writer, page, *to)? => {
                     self.empty(writer, page, owner, *to)?;
-                    *merged += 1;
+                    merged.count_page();
                 }
                 _ => left.push(page),
             }
@@ -123,7 +173,7 @@ impl Core {
             }
             if fits(writer, page, owner.page)? {
                 self.empty(writer, page, owner, owner.page)?;
-                *merged += 1;
+                merged.count_page();
             }
         }
         Ok(true)

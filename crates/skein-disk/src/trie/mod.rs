@@ -6,7 +6,7 @@
 //!   hash        key ─ hash.rs ─ symbols ──────┘          └ node: array of n pointers          ┘
 //!
 //!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs, forest.rs   which nodes share a page
-//!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, content.rs, overflow.rs, symbols.rs   bytes
+//!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, leaves.rs, value.rs, overflow.rs, content.rs, symbols.rs   bytes
 //!   many.rs   many paths at once, whose reads of memory overlap
 //!   merge.rs  pages that have little are joined, for a compact
 //!   fixed/    the same three tries as the paper lays them out: nodes of one length, a symbol each
@@ -14,7 +14,7 @@
 //!
 //! # Invariants
 //! 1. A key's value is in the node at which its path ends. No node but the root has neither a value nor a child.
-//! 2. What a node has is in one record, and one pointer leads to it. The root's record is always the same.
+//! 2. What a node has is in one record, and one pointer leads to that. The root's record is always the same. Small leaves lie in the records of their parents.
 //!
 //! Readers walk over a [`View`](crate::buffer::View), and see one moment; the writer changes pages of his own, which a write publishes all at once
 //! (`buffer/`). A write that has failed is to be dropped: half of it may be done in there.
@@ -28,6 +28,7 @@ mod cursor;
 mod fixed;
 mod forest;
 mod hash;
+mod leaves;
 mod many;
 mod merge;
 mod node;
@@ -39,6 +40,7 @@ mod shape;
 mod symbols;
 #[cfg(test)]
 mod tests;
+mod value;
 mod walk;
 
 use std::ops::Range;
@@ -52,10 +54,10 @@ pub use cursor::Cursor;
 use fixed::Fixed;
 use hash::Hashing;
 pub(crate) use merge::Merged;
-use node::Stored;
 use shape::Parts;
 pub use shape::Shape;
 pub(crate) use symbols::Path;
+use value::Stored;
 pub use walk::{Direction, Entries, Entry, Portion};
 
 /// Bytes of a key at most.
@@ -307,7 +309,7 @@ impl Trie {
         if self.shape.is_ordered() { Ok(()) } else { Err(DiskError::NoOrder) }
     }
 
-    /// Merges pages that have little, in a step that begins before a node, or at the trie's end. It is to be published if pages were merged. The paper's layout has nothing to
+    /// Merges pages that have little, in a step that begins before a node, or at the trie's end. It is to be published if anything was changed. The paper's layout has nothing to
     /// merge.
     ///
     /// # Errors
@@ -315,7 +317,7 @@ impl Trie {
     pub(crate) fn merge(&self, writer: &mut Writer<'_>, before: Option<Path>) -> Result<Merged> {
         match &self.nodes {
             Nodes::Compressed { core, .. } => core.merge(writer, before).map_err(|stop| writer.fault(stop)),
-            Nodes::Fixed(_) => Ok(Merged { pages: 0, before: None, is_done: true }),
+            Nodes::Fixed(_) => Ok(Merged { pages: 0, is_changed: false, before: None, is_done: true }),
         }
     }
 

@@ -1,52 +1,65 @@
-//! Nodes: a record each, of the length that it needs.
+//! Nodes: a record each, of the length that it needs; but small leaves lie in their parent's.
 //!
 //! ```text
-//!   0       1                5        │ if it has a value                  │ if it has children
-//!   │ flags │ symbols │ len  │ prefix │ version │ length │ bytes, or page  │ List:  count - 1 │ characters │ pointers
-//!     1       2         2      len      8         4        length     4      Array: n pointers
+//!   0       1                       │ if it has a value │ if it has leaves │ if it has other children
+//!   │ flags │ symbols, len │ prefix │ value.rs          │ leaves.rs        │ List:  count - 1 │ characters │ pointers
+//!     1       1, 2 or 4      len                                             Array: n pointers
 //! ```
 //!
-//! The value belongs to the key that ends after the prefix. A value longer than [`INLINE_MOST`] lies in pages of its own (`overflow.rs`), and the node has the
-//! first one's id. A list has the children there are, by their characters, in order; an array has a pointer for each symbol. The prefix's bytes are as
-//! `symbols.rs` says.
+//! The value belongs to the key that ends after the prefix. The prefix's bytes are as `symbols.rs` says; one byte says how many symbols and bytes it has if that is
+//! the same and less than 256, two do if both are less. A list has the children that there are, by their characters, in order; an array has a pointer for each
+//! symbol. A child of a symbol is a leaf here, or a record to which a pointer leads, or there is none.
 //!
 //! # Invariants
-//! 1. A node that has all it can has less bytes than a page: so whatever a node becomes, it fits a page of its own.
-//! 2. Between the moment when a value is changed and the moment when its version is, the version is [`INVALID`] (section 5).
+//! 1. A node that has all it can has no more than [`RECORD_MOST`] bytes: so whatever a node becomes, it fits a page of its own. Leaves may have to leave it for that.
+//! 2. A leaf has a value and no children.
 //!
 //! Source: sections 3.1 and 3.2. There a node has one symbol, and the same length as all others; here a prefix stands for the nodes of one child each, and
 //! nothing is kept for what is not there.
 
 use std::ops::Range;
 
-use super::overflow::Chain;
-use crate::page::{PageId, u32_at, u64_at};
+use super::leaves::Leaves;
+use super::value::{self, TAKES_MOST, Versioned};
 use crate::record::{BODY, POINTER, RecordId, SLOT};
 
-/// The version of a value that is being written.
-pub(crate) const INVALID: u64 = u64::MAX;
 /// Bytes of a prefix at most; a longer one goes on in the child.
 pub(crate) const PREFIX_MOST: usize = 512;
-/// Bytes of a value in its node at most.
-pub(crate) const INLINE_MOST: usize = 1024;
+/// Bytes of a record at most: a page has as many, besides its directory's head and two slots.
+pub(crate) const RECORD_MOST: usize = BODY - 4 * SLOT;
 
 pub(super) const VALUE: u8 = 1;
-pub(super) const OVERFLOW: u8 = 2;
-pub(super) const LIST: u8 = 4;
-pub(super) const ARRAY: u8 = 8;
+pub(super) const LIST: u8 = 2;
+pub(super) const ARRAY: u8 = 4;
+pub(super) const LEAVES: u8 = 8;
+/// The prefix has as many bytes as symbols, and one byte says so.
+pub(super) const SAME: u8 = 16;
+/// A byte each says how many symbols and bytes the prefix has.
+pub(super) const NARROW: u8 = 32;
 
-/// Bytes before a prefix.
-pub(super) const PREFIX: usize = 5;
-/// Bytes before a value.
-pub(super) const VERSION: usize = 12;
+/// Bytes before a prefix at most.
+const HEAD_MOST: usize = 5;
 const CHILDREN_MOST: usize = 256;
 
-// Invariant 1; and two slots, the directory's head.
-const _: () = assert!(
-    PREFIX + PREFIX_MOST + VERSION + INLINE_MOST + 1 + CHILDREN_MOST * (1 + POINTER) + 3 * SLOT <= BODY
-);
+/// Bytes that leaves take in a node at most. With more a node would be too much of a page for pages to be split well, and for writes to one of its leaves.
+pub(super) const LEAVES_MOST: usize = 1024;
 
-type Result<T> = std::result::Result<T, String>;
+/// Bytes of a node's leaves at most: so many that an array of pointers fits besides.
+pub(super) fn leaves_most(layout: Layout) -> usize {
+    match layout {
+        Layout::List => LEAVES_MOST,
+        Layout::Array(n) => {
+            let others = HEAD_MOST + PREFIX_MOST + TAKES_MOST + POINTER * n;
+            LEAVES_MOST.min(RECORD_MOST.saturating_sub(others))
+        }
+    }
+}
+
+// Invariant 1.
+const _: () =
+    assert!(HEAD_MOST + PREFIX_MOST + TAKES_MOST + 1 + CHILDREN_MOST * (1 + POINTER) <= RECORD_MOST);
+
+pub(super) type Result<T> = std::result::Result<T, String>;
 
 /// How children are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,20 +68,6 @@ pub(crate) enum Layout {
     List,
     /// A pointer for each of so many symbols.
     Array(usize),
-}
-
-/// Where a value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stored<'p> {
-    Inline(&'p [u8]),
-    Overflow(Chain),
-}
-
-/// A value, and its version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Versioned<'p> {
-    pub(crate) version: u64,
-    pub(crate) stored: Stored<'p>,
 }
 
 /// The children of a node.
@@ -124,15 +123,20 @@ pub(crate) struct Node<'p> {
     pub(crate) symbols: usize,
     pub(crate) prefix: &'p [u8],
     pub(crate) value: Option<Versioned<'p>>,
+    pub(crate) leaves: Leaves<'p>,
     pub(crate) children: Children<'p>,
 }
 
 /// Bytes of a record that were not read yet.
-struct Rest<'p>(&'p [u8]);
+pub(super) struct Rest<'p>(&'p [u8]);
 
 impl<'p> Rest<'p> {
+    pub(super) fn of(bytes: &'p [u8]) -> Self {
+        Self(bytes)
+    }
+
     #[inline(always)]
-    fn take(&mut self, len: usize) -> Result<&'p [u8]> {
+    pub(super) fn take(&mut self, len: usize) -> Result<&'p [u8]> {
         let (taken, rest) = self.0.split_at_checked(len).ok_or_else(|| self.short(len))?;
         self.0 = rest;
         Ok(taken)
@@ -145,29 +149,46 @@ impl<'p> Rest<'p> {
 }
 
 impl<'p> Node<'p> {
-    /// The node of a record.
+    /// The node of a record, or of a leaf's bytes.
     #[inline(always)]
     pub(crate) fn of(record: &'p [u8]) -> Result<Self> {
         let mut rest = Rest(record);
-        let head = rest.take(PREFIX)?;
-        let (flags, symbols) = (head[0], usize::from(u16::from_le_bytes([head[1], head[2]])));
-        let prefix = rest.take(u16::from_le_bytes([head[3], head[4]]).into())?;
-        let value = if flags & VALUE == 0 { None } else { Some(value(flags, &mut rest)?) };
+        let flags = rest.take(1)?[0];
+        let (symbols, len) = lengths(flags, &mut rest)?;
+        let prefix = rest.take(len)?;
+        let value = if flags & VALUE == 0 { None } else { Some(value::take(&mut rest)?) };
+        let leaves = if flags & LEAVES == 0 { Leaves::default() } else { Leaves::take(&mut rest)? };
         let children = children(flags, &mut rest)?;
-        Ok(Self { symbols, prefix, value, children })
+        Ok(Self { symbols, prefix, value, leaves, children })
+    }
+
+    /// The node of a leaf's bytes.
+    ///
+    /// # Errors
+    /// It is none (invariant 2).
+    #[inline(always)]
+    pub(super) fn of_leaf(bytes: &'p [u8]) -> Result<Self> {
+        let leaf = Self::of(bytes)?;
+        if leaf.value.is_some() && leaf.leaves.len() == 0 && leaf.children.pointers().is_empty() {
+            return Ok(leaf);
+        }
+        Err("a leaf has no value, or has children".to_owned())
     }
 }
 
+/// Symbols and bytes of a prefix.
 #[inline(always)]
-fn value<'p>(flags: u8, rest: &mut Rest<'p>) -> Result<Versioned<'p>> {
-    let head = rest.take(VERSION)?;
-    let (version, len) = (u64_at(head, 0), u32_at(head, 8));
-    let stored = if flags & OVERFLOW == 0 {
-        Stored::Inline(rest.take(len as usize)?)
-    } else {
-        Stored::Overflow(Chain { first: PageId(u32_at(rest.take(4)?, 0)), len })
-    };
-    Ok(Versioned { version, stored })
+fn lengths(flags: u8, rest: &mut Rest<'_>) -> Result<(usize, usize)> {
+    if flags & SAME != 0 {
+        let both = rest.take(1)?[0].into();
+        return Ok((both, both));
+    }
+    if flags & NARROW != 0 {
+        let both = rest.take(2)?;
+        return Ok((both[0].into(), both[1].into()));
+    }
+    let both = rest.take(4)?;
+    Ok((u16::from_le_bytes([both[0], both[1]]).into(), u16::from_le_bytes([both[2], both[3]]).into()))
 }
 
 #[inline(always)]
@@ -213,38 +234,53 @@ pub(crate) fn set_child(record: &mut [u8], symbol: u8, id: RecordId) -> Result<(
     Ok(())
 }
 
-/// Writes a value over one of the same length, under an invalid version as long (section 5); false, and nothing is changed, if the node has none of that length.
-pub(crate) fn overwrite(record: &mut [u8], version: u64, bytes: &[u8]) -> Result<bool> {
-    let node = Node::of(record)?;
-    let Some(Versioned { stored: Stored::Inline(before), .. }) = node.value else { return Ok(false) };
-    if before.len() != bytes.len() {
-        return Ok(false);
+/// The bytes of a record from its node's value on; with a symbol, from the value of its leaf there. None if there is no such value.
+fn value_mut(record: &mut [u8], leaf: Option<u8>) -> Result<Option<&mut [u8]>> {
+    let mut rest = Rest(record);
+    let flags = rest.take(1)?[0];
+    let (_, len) = lengths(flags, &mut rest)?;
+    rest.take(len)?;
+    let Some(symbol) = leaf else {
+        let from = record.len() - rest.0.len();
+        return Ok((flags & VALUE != 0).then(|| &mut record[from..]));
+    };
+    if flags & VALUE != 0 {
+        value::take(&mut rest)?;
     }
-    let at = PREFIX + node.prefix.len();
-    set_version(record, INVALID)?;
-    record[at + VERSION..at + VERSION + bytes.len()].copy_from_slice(bytes);
-    set_version(record, version)?;
-    Ok(true)
+    let from = record.len() - rest.0.len();
+    let leaves = if flags & LEAVES == 0 { Leaves::default() } else { Leaves::take(&mut rest)? };
+    let Some(range) = leaves.range(symbol) else { return Ok(None) };
+    let leaf = record.get_mut(from + range.start..from + range.end);
+    value_mut(leaf.ok_or("a leaf lies outside of its record")?, None)
 }
 
-/// Sets the version of a node's value.
-pub(crate) fn set_version(record: &mut [u8], version: u64) -> Result<()> {
-    let node = Node::of(record)?;
-    let at = PREFIX + node.prefix.len();
-    if node.value.is_none() {
-        return Err("a node without a value is to have a version".to_owned());
-    }
-    record[at..at + 8].copy_from_slice(&version.to_le_bytes());
+/// Writes a value over a node's, or a leaf's there, if it has the same length (`value.rs`); false, and nothing is changed, if there is none of that length.
+pub(crate) fn overwrite(record: &mut [u8], leaf: Option<u8>, version: u64, bytes: &[u8]) -> Result<bool> {
+    value_mut(record, leaf)?.map_or(Ok(false), |value| value::overwrite(value, version, bytes))
+}
+
+/// Says whether a node's value, or that of a leaf there, is being written (section 5).
+pub(crate) fn set_writing(record: &mut [u8], leaf: Option<u8>, is_writing: bool) -> Result<()> {
+    let value = value_mut(record, leaf)?.ok_or("a node without a value is to have one that is written")?;
+    value::set_writing(value, is_writing);
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::content::Content;
+    use super::super::overflow::Chain;
+    use super::super::value::{INVALID, Stored};
     use super::*;
+    use crate::page::PageId;
 
     fn id(number: u32) -> RecordId {
         RecordId { page: PageId(number), slot: number as u16 }
+    }
+
+    fn leaf(symbol: u8) -> Vec<u8> {
+        let value = Some(Versioned { version: symbol.into(), stored: Stored::Inline(&[9; 70]) });
+        Content { symbols: 2, prefix: vec![symbol; 2], value, ..Content::default() }.encode(Layout::List)
     }
 
     fn some_nodes() -> Vec<Content<'static>> {
@@ -253,10 +289,12 @@ mod tests {
             Versioned { version: 8, stored: Stored::Overflow(Chain { first: PageId(9), len: 10_000 }) };
         let mut nodes = Vec::new();
         for value in [None, Some(inline), Some(long)] {
-            for prefix in [&b""[..], b"abc"] {
-                for count in [0, 1, 3, 16] {
+            for (symbols, len) in [(0, 0), (3, 3), (6, 3), (255, 255), (300, 150), (300, 300)] {
+                for (count, leaves) in [(0, 0), (1, 0), (3, 3), (11, 1), (16, 0), (0, 5)] {
                     let children = (0..count).map(|at| (at as u8, id(at))).collect();
-                    nodes.push(Content { symbols: prefix.len(), prefix: prefix.to_vec(), value, children });
+                    let leaves = (count as u8..).take(leaves).map(|at| (at, leaf(at).into())).collect();
+                    let prefix = vec![b'p'; len];
+                    nodes.push(Content { symbols, prefix, value, leaves, children });
                 }
             }
         }
@@ -267,28 +305,55 @@ mod tests {
     fn nodes_are_read_as_they_were_written() {
         for content in some_nodes() {
             for layout in [Layout::List, Layout::Array(16)] {
-                let mut record = content.encode(layout);
+                let record = content.encode(layout);
                 let node = Node::of(&record).unwrap();
                 assert_eq!((node.symbols, node.prefix), (content.symbols, &content.prefix[..]));
                 assert_eq!(node.value, content.value);
                 assert_eq!(node.children.iter().collect::<Vec<_>>(), content.children);
+                assert!(
+                    node.leaves.iter().eq(content.leaves.iter().map(|(symbol, leaf)| (*symbol, &leaf[..])))
+                );
                 for symbol in 0..=255 {
                     let child = content.children.iter().find(|child| child.0 == symbol);
                     assert_eq!(node.children.get(symbol), child.map(|child| child.1));
+                    let leaf = content.leaves.iter().find(|leaf| leaf.0 == symbol);
+                    assert_eq!(node.leaves.get(symbol), leaf.map(|leaf| &leaf.1[..]));
                 }
+                assert_eq!(Node::of_leaf(&record).is_ok(), content.value.is_some() && content.is_childless());
+            }
+        }
+    }
+
+    #[test]
+    fn children_get_other_names_and_values_other_bytes_where_they_are() {
+        for content in some_nodes() {
+            for layout in [Layout::List, Layout::Array(16)] {
+                let mut record = content.encode(layout);
                 let renamed = |old: RecordId| (old == id(2)).then_some(id(99));
                 rename_children(&mut record, renamed).unwrap();
                 let child = Node::of(&record).unwrap().children.get(2);
                 assert_eq!(child, (content.children.len() > 2).then_some(id(99)));
-                assert_eq!(set_version(&mut record, 33).is_ok(), content.value.is_some());
+                assert_eq!(set_writing(&mut record, None, true).is_ok(), content.value.is_some());
                 let version = Node::of(&record).unwrap().value.map(|value| value.version);
-                assert_eq!(version, content.value.map(|_| 33));
+                assert_eq!(version, content.value.map(|_| INVALID));
                 let is_short = matches!(content.value, Some(Versioned { stored: Stored::Inline(_), .. }));
-                assert_eq!(overwrite(&mut record, 34, b"other"), Ok(is_short));
-                assert_eq!(overwrite(&mut record, 35, b"longer"), Ok(false));
-                if is_short {
-                    let other = Versioned { version: 34, stored: Stored::Inline(b"other") };
-                    assert_eq!(Node::of(&record).unwrap().value, Some(other));
+                assert_eq!(overwrite(&mut record, None, 34, b"longer"), Ok(false));
+                assert_eq!(overwrite(&mut record, None, 34, b"other"), Ok(is_short));
+                let other = Versioned { version: 34, stored: Stored::Inline(b"other") };
+                assert!(!is_short || Node::of(&record).unwrap().value == Some(other));
+                for symbol in 0..30 {
+                    let has_leaf = content.leaves.iter().any(|leaf| leaf.0 == symbol);
+                    let overwritten = overwrite(&mut record, Some(symbol), 35, &[5; 70]);
+                    assert_eq!(overwritten, Ok(has_leaf));
+                    if has_leaf {
+                        let node = Node::of(&record).unwrap();
+                        let leaf = Node::of_leaf(node.leaves.get(symbol).unwrap()).unwrap();
+                        assert_eq!(
+                            leaf.value,
+                            Some(Versioned { version: 35, stored: Stored::Inline(&[5; 70]) })
+                        );
+                        assert_eq!(leaf.prefix, [symbol; 2]);
+                    }
                 }
             }
         }
@@ -301,14 +366,19 @@ mod tests {
             for len in 0..record.len() {
                 let mut cut = record[..len].to_vec();
                 assert!(Node::of(&cut).is_err(), "{len} bytes of {}", record.len());
-                assert!(rename_children(&mut cut, Some).is_err() && set_version(&mut cut, 1).is_err());
+                assert!(rename_children(&mut cut, Some).is_err());
             }
             for at in 0..record.len() {
                 let mut other = record.clone();
                 other[at] ^= 0xff;
                 if let Ok(node) = Node::of(&other) {
                     let _ = (node.children.get(1), node.children.iter().count());
+                    let leaves = node.leaves.iter().map(|leaf| Node::of_leaf(leaf.1).is_ok());
+                    let _ = leaves.count();
+                    let _ = Content::of(node).encode(Layout::List);
                     let _ = rename_children(&mut other, Some);
+                    let _ = overwrite(&mut other, Some(4), 1, &[5; 70]);
+                    let _ = set_writing(&mut other, Some(4), true);
                 }
             }
         }

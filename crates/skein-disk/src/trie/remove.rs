@@ -3,14 +3,15 @@
 //! ```text
 //!   no value, no child       the node goes, and its parent has a child less; then the same there
 //!   no value, one child      "he" ─l─► "lo"  ─►  "hello": the child's content comes to the node, which keeps its name
+//!   a leaf in its parent     its parent's record gets shorter; then as above
 //! ```
 //!
-//! A node that has one child and no value stays if both do not fit one prefix, or the child lies in another page and the node's has no room for it: it is no
+//! A node that has one child and no value stays if both do not fit one prefix, or one record, or the child lies in another page and the node's has no room for it: it is no
 //! fault, and takes some bytes. A removal needs no new page. The trie's root stays whatever it has.
 
 use super::content::Content;
-use super::core::{Core, Step, Visit, node, replace, wrong};
-use super::node::{Node, PREFIX_MOST, Stored};
+use super::core::{Core, End, NodeId, Visit, free_value, node, replace, wrong};
+use super::node::{Node, PREFIX_MOST, RECORD_MOST};
 use super::placement::{owner, room};
 use super::symbols::Path;
 use crate::buffer::Writer;
@@ -23,15 +24,21 @@ type Touched = Vec<(PageId, Option<RecordId>)>;
 impl Core {
     /// Removes the value of a key; false if it has none.
     pub(super) fn remove(&self, writer: &mut Writer<'_>, key: &[u8]) -> Walked<bool> {
-        let (trail, Step::Here) = self.find(writer, key)? else { return Ok(false) };
-        let id = trail[trail.len() - 1].id;
+        let way = self.find(writer, key)?;
+        if way.end != End::Here {
+            return Ok(false);
+        }
+        let id = way.last().id;
         let record = record(writer, id)?.to_vec();
         let mut content = Content::of(Node::of(&record).map_err(|what| wrong(id, what))?);
-        let Some(value) = content.value.take() else { return Ok(false) };
-        if let Stored::Overflow(chain) = value.stored {
-            chain.free(writer)?;
-        }
-        let mut touched = self.shrink(writer, trail, &content)?;
+        let leaf = way.leaf.and_then(|leaf| content.take_leaf(leaf.symbol));
+        let value = match &leaf {
+            Some(leaf) => Node::of(leaf).map_err(|what| wrong(id, what))?.value,
+            None => content.value.take(),
+        };
+        let Some(value) = value else { return Ok(false) };
+        free_value(writer, Some(value))?;
+        let mut touched = self.shrink(writer, way.trail, &content)?;
         touched.dedup_by_key(|page| page.0);
         for (page, owner) in touched {
             self.tidy(writer, page, owner)?;
@@ -50,7 +57,7 @@ impl Core {
         let mut record = content.encode(self.layout);
         while let Some(at) = trail.last().copied() {
             let content = Content::of(Node::of(&record).map_err(|what| wrong(at.id, what))?);
-            let is_needed = at.id == self.root || content.value.is_some() || !content.children.is_empty();
+            let is_needed = at.id == self.root || content.value.is_some() || !content.is_childless();
             touched.push((at.id.page, owner(&trail)));
             if is_needed {
                 let merged = self.merge_child(writer, at, &content)?;
@@ -79,22 +86,21 @@ impl Core {
         at: Visit,
         content: &Content<'_>,
     ) -> Walked<Option<(PageId, Option<RecordId>)>> {
-        let alone = match content.children[..] {
-            [(symbol, child)] if content.value.is_none() && at.id != self.root => Some((symbol, child)),
-            _ => None,
-        };
+        let alone = if at.id == self.root { None } else { only_child(at.id, content) };
         // What is left is not longer than it was.
         replace(writer, at.id, &content.encode(self.layout))?;
         let Some((symbol, child)) = alone else { return Ok(None) };
         let Some(both) = self.joined(writer, at, content, symbol, child)? else { return Ok(None) };
-        let is_here = child.page == at.id.page;
+        let is_here = child.record.page == at.id.page;
         let growth = both.len().saturating_sub(record(writer, at.id)?.len());
         if !is_here && growth > room(writer, at.id.page)? {
             return Ok(None);
         }
-        change(writer, child.page, |records| records.remove(child.slot))?;
+        if child.leaf.is_none() {
+            change(writer, child.record.page, |records| records.remove(child.record.slot))?;
+        }
         replace(writer, at.id, &both)?;
-        Ok((!is_here).then_some((child.page, Some(at.id))))
+        Ok((!is_here).then_some((child.record.page, Some(at.id))))
     }
 
     /// The record of a node and its only child together; none if that cannot be one.
@@ -104,17 +110,27 @@ impl Core {
         at: Visit,
         content: &Content<'_>,
         symbol: u8,
-        child: RecordId,
+        child: NodeId,
     ) -> Walked<Option<Vec<u8>>> {
         let below = node(pages, child)?;
         let mut path = Path::new(self.symbols, at.depth);
         path.push_all(&content.prefix, content.symbols).map_err(|what| wrong(at.id, what))?;
         path.push(symbol);
-        path.push_all(below.prefix, below.symbols).map_err(|what| wrong(child, what))?;
+        path.push_all(below.prefix, below.symbols).map_err(|what| wrong(child.record, what))?;
         if path.bytes().len() > PREFIX_MOST {
             return Ok(None);
         }
         let (symbols, prefix) = (path.depth() - at.depth, path.bytes().to_vec());
-        Ok(Some(Content { symbols, prefix, ..Content::of(below) }.encode(self.layout)))
+        let both = Content { symbols, prefix, ..Content::of(below) }.encode(self.layout);
+        Ok((both.len() <= RECORD_MOST).then_some(both))
+    }
+}
+
+/// The only thing that a node has, if it is a child, and its symbol.
+fn only_child(record: RecordId, content: &Content<'_>) -> Option<(u8, NodeId)> {
+    match (&content.value, &content.leaves[..], &content.children[..]) {
+        (None, [], [(symbol, child)]) => Some((*symbol, (*child).into())),
+        (None, [(symbol, _)], []) => Some((*symbol, NodeId { record, leaf: Some(*symbol) })),
+        _ => None,
     }
 }

@@ -3,20 +3,20 @@
 //! ```text
 //!   the key ends in a node           the node gets the value
 //!   it goes on, without a child      the node gets a child: a leaf with the rest of the key, or with as much of it as a prefix can be
-//!   it differs within the prefix     "hello" ─► "he" ─l─► "lo": the upper half keeps the name, the lower one is a new record with all that the node had
+//!   it differs within the prefix     "hello" ─► "he" ─l─► "lo": the upper half keeps the name, the lower one is a new child with all that the node had
+//!   so it is with a leaf             which leaves its parent's record then, as a node of its own that has children
 //! ```
 //!
 //! # Invariants
 //! 1. A node keeps its name whatever it becomes, except where it is moved and the one pointer to it is changed (`placement.rs`).
-//! 2. A new leaf is whole before a pointer leads to it. A value that replaces another one is written under an invalid version (section 5).
+//! 2. A new record is whole before a pointer leads to it. A value that replaces another one is written under an invalid version (section 5).
 
 use super::content::Content;
-use super::core::{Core, Step, Visit, insert, replace, wrong};
-use super::node::{
-    INLINE_MOST, INVALID, Node, PREFIX_MOST, Stored, Versioned, overwrite, set_child, set_version,
-};
+use super::core::{Core, End, LeafVisit, Visit, free_value, insert, replace, wrong};
+use super::node::{Node, PREFIX_MOST, RECORD_MOST, overwrite, set_child, set_writing};
 use super::overflow::Chain;
 use super::placement::owner;
+use super::value::{INLINE_MOST, Stored, Versioned};
 use crate::buffer::Writer;
 use crate::record::{RecordId, Walked, change, record};
 
@@ -42,31 +42,33 @@ impl Core {
 
     /// One step; none if there are more to do.
     fn step_to_set(&self, writer: &mut Writer<'_>, key: &[u8], value: Versioned<'_>) -> Walked<Option<bool>> {
-        let (trail, end) = self.find(writer, key)?;
-        let at = trail[trail.len() - 1];
-        if end == Step::Here
+        let way = self.find(writer, key)?;
+        let at = way.last();
+        if way.end == End::Here
             && let Stored::Inline(bytes) = value.stored
             && change(writer, at.id.page, |records| {
-                overwrite(records.get_mut(at.id.slot)?, value.version, bytes)
+                overwrite(records.get_mut(at.id.slot)?, way.leaf_symbol(), value.version, bytes)
             })?
         {
             return Ok(Some(false));
         }
         let record = record(writer, at.id)?.to_vec();
         let node = Node::of(&record).map_err(|what| wrong(at.id, what))?;
-        match end {
-            Step::Here => self.set_here(writer, &trail, Content::of(node), value),
-            Step::Inside(common) => {
-                self.split_prefix(writer, &trail, Content::of(node), common)?;
+        let depth = at.depth + node.symbols;
+        let node = Content::of(node);
+        match (way.leaf, way.end) {
+            (Some(leaf), end) => self.set_in_leaf(writer, &way.trail, node, leaf, end, value),
+            (None, End::Here) => self.set_here(writer, &way.trail, node, value),
+            (None, End::Inside(common)) => {
+                let (upper, symbol, lower) = self.fork(node, at.depth, common);
+                self.attach(writer, &way.trail, upper, symbol, &lower)?;
                 Ok(None)
             }
-            Step::NoChild | Step::Child(_) => {
-                let depth = at.depth + node.symbols;
-                self.add_leaf(writer, &trail, Content::of(node), key, depth, value)
-            }
+            (None, End::NoChild) => self.add_leaf(writer, &way.trail, node, key, depth, value),
         }
     }
 
+    /// Sets the value of a trail's last node. There is a value there, or room for one.
     fn set_here<'v>(
         &self,
         writer: &mut Writer<'_>,
@@ -75,15 +77,54 @@ impl Core {
         value: Versioned<'v>,
     ) -> Walked<Option<bool>> {
         let id = trail[trail.len() - 1].id;
-        let before = node.value.replace(Versioned { version: INVALID, ..value });
-        if !self.rewrite(writer, trail, &node.encode(self.layout))? {
+        let before = node.value.replace(value);
+        let mut record = node.encode(self.layout);
+        if record.len() > RECORD_MOST {
+            self.move_leaf_out(writer, trail)?;
             return Ok(None);
         }
-        change(writer, id.page, |records| set_version(records.get_mut(id.slot)?, value.version))?;
-        if let Some(Versioned { stored: Stored::Overflow(chain), .. }) = before {
-            chain.free(writer)?;
+        set_writing(&mut record, None, true).map_err(|what| wrong(id, what))?;
+        if !self.rewrite(writer, trail, &record)? {
+            return Ok(None);
         }
+        change(writer, id.page, |records| set_writing(records.get_mut(id.slot)?, None, false))?;
+        free_value(writer, before)?;
         Ok(Some(before.is_none()))
+    }
+
+    /// Sets the value of a key whose way ends in a leaf of a trail's last node: its own, or one that gets children now.
+    fn set_in_leaf<'v>(
+        &self,
+        writer: &mut Writer<'_>,
+        trail: &[Visit],
+        mut node: Content<'v>,
+        leaf: LeafVisit,
+        end: End,
+        value: Versioned<'v>,
+    ) -> Walked<Option<bool>> {
+        let at = trail[trail.len() - 1];
+        let bytes = node.take_leaf(leaf.symbol).unwrap_or_default();
+        let mut content = Content::of_leaf(&bytes).map_err(|what| wrong(at.id, what))?;
+        match end {
+            End::Here => {
+                let before = content.value.replace(value);
+                let is_done = self.attach(writer, trail, node, leaf.symbol, &content)?;
+                if is_done {
+                    free_value(writer, before)?;
+                }
+                Ok(is_done.then_some(false))
+            }
+            End::Inside(common) => {
+                let (mut upper, symbol, lower) = self.fork(content, leaf.depth, common);
+                upper.set_leaf(symbol, lower.encode(self.layout).into());
+                self.adopt(writer, trail, node, leaf.symbol, &upper.encode(self.layout))?;
+                Ok(None)
+            }
+            End::NoChild => {
+                self.adopt(writer, trail, node, leaf.symbol, &bytes)?;
+                Ok(None)
+            }
+        }
     }
 
     /// Gives the last node of a trail other bytes; false if room had to be made, and nodes have moved.
@@ -98,22 +139,14 @@ impl Core {
         Err(wrong(id, format!("{} bytes do not fit a page", bytes.len())))
     }
 
-    /// Makes two nodes of one: the upper one has this much of the prefix, and the lower one as its child.
-    fn split_prefix(
-        &self,
-        writer: &mut Writer<'_>,
-        trail: &[Visit],
-        node: Content<'_>,
-        common: usize,
-    ) -> Walked<bool> {
-        let from = trail[trail.len() - 1].depth;
+    /// Makes two nodes of one to which `from` symbols lead: the upper one has this much of the prefix, and the lower one is to be its child of the symbol.
+    fn fork<'v>(&self, node: Content<'v>, from: usize, common: usize) -> (Content<'static>, u8, Content<'v>) {
         let (middle, end) = (from + common, from + node.symbols);
         let cut = |symbols| self.symbols.cut(&node.prefix, from, symbols);
         let upper = Content { symbols: common, prefix: cut(from..middle), ..Content::default() };
         let symbol = self.symbols.at_in(&node.prefix, from, middle);
         let (symbols, prefix) = (end - middle - 1, cut(middle + 1..end));
-        let lower = Content { symbols, prefix, ..node };
-        self.adopt(writer, trail, upper, symbol, &lower.encode(self.layout))
+        (upper, symbol, Content { symbols, prefix, ..node })
     }
 
     /// Adds a leaf for a key that goes on after `depth` symbols.
@@ -130,13 +163,44 @@ impl Core {
         let symbols = (end - from).min(self.symbols.fitting(from, PREFIX_MOST));
         let is_whole = from + symbols == end;
         let prefix = self.symbols.cut(key, 0, from..from + symbols);
-        let leaf = Content { symbols, prefix, value: is_whole.then_some(value), children: Vec::new() };
+        let leaf = Content { symbols, prefix, value: is_whole.then_some(value), ..Content::default() };
         let symbol = self.symbols.at(key, depth);
-        let done = self.adopt(writer, trail, node, symbol, &leaf.encode(self.layout))?;
+        let done = self.attach(writer, trail, node, symbol, &leaf)?;
         Ok((done && is_whole).then_some(true))
     }
 
-    /// Gives the last node of a trail a child; false if room had to be made, and nodes have moved.
+    /// Gives the last node of a trail a child, within its record if that is a leaf that fits there. The node is to be `node`, which has no other child of this
+    /// symbol. False if room had to be made, and nodes have moved.
+    fn attach(
+        &self,
+        writer: &mut Writer<'_>,
+        trail: &[Visit],
+        mut node: Content<'_>,
+        symbol: u8,
+        child: &Content<'_>,
+    ) -> Walked<bool> {
+        let id = trail[trail.len() - 1].id;
+        let bytes = child.encode(self.layout);
+        let is_leaf = child.value.is_some() && child.is_childless();
+        if !is_leaf || !node.takes_leaf(symbol, bytes.len(), self.layout) {
+            return self.adopt(writer, trail, node, symbol, &bytes);
+        }
+        node.set_leaf(symbol, bytes.into());
+        let mut record = node.encode(self.layout);
+        if record.len() > RECORD_MOST {
+            let bytes = node.take_leaf(symbol).unwrap_or_default();
+            return self.adopt(writer, trail, node, symbol, &bytes);
+        }
+        set_writing(&mut record, Some(symbol), true).map_err(|what| wrong(id, what))?;
+        if !self.rewrite(writer, trail, &record)? {
+            return Ok(false);
+        }
+        change(writer, id.page, |records| set_writing(records.get_mut(id.slot)?, Some(symbol), false))?;
+        Ok(true)
+    }
+
+    /// Gives the last node of a trail a child that has a record of its own. The node is to be `node`, which has no other child of this symbol. False if room had to
+    /// be made, and nodes have moved.
     fn adopt(
         &self,
         writer: &mut Writer<'_>,
@@ -148,6 +212,9 @@ impl Core {
         let id = trail[trail.len() - 1].id;
         node.set_child(symbol, RecordId::NONE);
         let grown = node.encode(self.layout);
+        if grown.len() > RECORD_MOST {
+            return self.move_leaf_out(writer, trail);
+        }
         let growth = grown.len().saturating_sub(record(writer, id)?.len());
         let Some(page) = self.place_child(writer, trail, &node, symbol, growth, child.len())? else {
             return Ok(false);
@@ -159,5 +226,17 @@ impl Core {
             set_child(records.get_mut(id.slot)?, symbol, RecordId { page, slot })
         })?;
         Ok(true)
+    }
+
+    /// Gives the longest leaf of a trail's last node a record of its own, so that the node gets shorter: a pointer in a list is shorter than a leaf, and arrays of
+    /// pointers fit besides leaves. Always false: the operation is to begin again.
+    fn move_leaf_out(&self, writer: &mut Writer<'_>, trail: &[Visit]) -> Walked<bool> {
+        let id = trail[trail.len() - 1].id;
+        let record = record(writer, id)?.to_vec();
+        let mut node = Content::of(Node::of(&record).map_err(|what| wrong(id, what))?);
+        let none = || wrong(id, "it has no leaves, and does not fit a page");
+        let (symbol, leaf) = node.take_longest_leaf().ok_or_else(none)?;
+        self.adopt(writer, trail, node, symbol, &leaf)?;
+        Ok(false)
     }
 }

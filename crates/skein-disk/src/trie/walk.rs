@@ -10,7 +10,7 @@
 use std::ops::Bound;
 
 use super::KEY_MOST;
-use super::core::{Core, Step, Visit, node, read_value, read_version, valid, wrong};
+use super::core::{Core, End, NodeId, Step, children, leaves, node, read_value, read_version, valid, wrong};
 use super::many::Missing;
 use super::node::Node;
 use super::symbols::Path;
@@ -97,7 +97,7 @@ const PAST: Position = 256;
 
 #[derive(Debug)]
 struct Frame {
-    id: RecordId,
+    id: NodeId,
     /// Symbols of the path with the node's prefix.
     depth: usize,
     at: Position,
@@ -121,7 +121,7 @@ impl<'c> Walk<'c> {
     ) -> Walked<Self> {
         let mut walk = Self { core, direction, path: Path::new(core.symbols, 0), stack: Vec::new() };
         match from {
-            Bound::Unbounded => walk.enter(pages, core.root, walk.start())?,
+            Bound::Unbounded => walk.enter(pages, core.root.into(), walk.start())?,
             Bound::Included(key) => walk.seek(pages, key, true)?,
             Bound::Excluded(key) => walk.seek(pages, key, false)?,
         }
@@ -138,50 +138,51 @@ impl<'c> Walk<'c> {
 
     fn seek(&mut self, pages: &mut impl Pages, key: &[u8], is_included: bool) -> Walked<()> {
         let symbols = self.core.symbols;
-        let mut at = Visit { id: self.core.root, depth: 0 };
+        let (mut id, mut depth) = (NodeId::from(self.core.root), 0);
         loop {
-            let node = node(pages, at.id)?;
-            let step = self.core.step(&node, key, at.depth);
-            let end = at.depth + node.symbols;
-            match step {
-                Step::Inside(common) => {
+            let node = node(pages, id)?;
+            let step = self.core.step(&node, key, depth);
+            let fork = depth + node.symbols;
+            let (child, below) = match step {
+                Step::Child(child) => (child.id.into(), child.depth),
+                Step::Leaf(leaf, _) => (NodeId { leaf: Some(leaf.symbol), ..id }, leaf.depth),
+                Step::End(End::Inside(common)) => {
                     // All that the node has is after the key, or before it.
-                    let fork = at.depth + common;
+                    let fork = depth + common;
                     let is_after = fork == symbols.count(key.len())
-                        || symbols.at_in(node.prefix, at.depth, fork) > symbols.at(key, fork);
+                        || symbols.at_in(node.prefix, depth, fork) > symbols.at(key, fork);
                     let is_ahead = is_after == (self.direction == Direction::Forward);
-                    return if is_ahead { self.enter(pages, at.id, self.start()) } else { Ok(()) };
+                    return if is_ahead { self.enter(pages, id, self.start()) } else { Ok(()) };
                 }
-                Step::Here => {
+                Step::End(End::Here) => {
                     let at_value = match self.direction {
                         Direction::Forward => BEFORE,
                         Direction::Backward => 0,
                     };
-                    return self.enter(pages, at.id, if is_included { at_value } else { VALUE });
+                    return self.enter(pages, id, if is_included { at_value } else { VALUE });
                 }
-                Step::NoChild => return self.enter(pages, at.id, symbols.at(key, end).into()),
-                Step::Child(child) => {
-                    let symbol = symbols.at(key, end);
-                    self.enter(pages, at.id, symbol.into())?;
-                    self.path.push(symbol);
-                    at = child;
-                }
-            }
+                Step::End(End::NoChild) => return self.enter(pages, id, symbols.at(key, fork).into()),
+            };
+            let symbol = symbols.at(key, fork);
+            self.enter(pages, id, symbol.into())?;
+            self.path.push(symbol);
+            (id, depth) = (child, below);
         }
     }
 
     /// Goes into a node, to which the path leads.
-    fn enter(&mut self, pages: &mut impl Pages, id: RecordId, at: Position) -> Walked<()> {
+    fn enter(&mut self, pages: &mut impl Pages, id: NodeId, at: Position) -> Walked<()> {
         let node = node(pages, id)?;
-        push_prefix(&mut self.path, id, &node, self.core.symbols.count(KEY_MOST))?;
+        push_prefix(&mut self.path, id.record, &node, self.core.symbols.count(KEY_MOST))?;
         self.stack.push(Frame { id, depth: self.path.depth(), at });
         Ok(())
     }
 
     /// The next node that has a value; [`path`](Self::path) is its key's.
-    pub(super) fn next(&mut self, pages: &mut impl Pages) -> Walked<Option<RecordId>> {
+    pub(super) fn next(&mut self, pages: &mut impl Pages) -> Walked<Option<NodeId>> {
         while let Some(frame) = self.stack.last_mut() {
-            let Some((at, child)) = following(&node(pages, frame.id)?, frame.at, self.direction) else {
+            let Some((at, child)) = following(frame.id, &node(pages, frame.id)?, frame.at, self.direction)
+            else {
                 self.stack.pop();
                 continue;
             };
@@ -213,15 +214,24 @@ pub(super) fn push_prefix(path: &mut Path, id: RecordId, node: &Node<'_>, most: 
 
 /// What follows a position: the value, or a child and its symbol.
 fn following(
+    id: NodeId,
     node: &Node<'_>,
     at: Position,
     direction: Direction,
-) -> Option<(Position, Option<(u8, RecordId)>)> {
-    let mut children = node.children.iter();
+) -> Option<(Position, Option<(u8, NodeId)>)> {
+    let (mut leaves, mut children) = (leaves(id.record, node), children(node));
     let child = match direction {
         Direction::Forward if at < VALUE && node.value.is_some() => None,
-        Direction::Forward => Some(children.find(|child| Position::from(child.0) > at)?),
-        Direction::Backward => children.rev().find(|child| Position::from(child.0) < at),
+        Direction::Forward => {
+            let is_after = |child: &(u8, NodeId)| Position::from(child.0) > at;
+            let both = leaves.find(is_after).into_iter().chain(children.find(is_after));
+            Some(both.min_by_key(|child| child.0)?)
+        }
+        Direction::Backward => {
+            let is_before = |child: &(u8, NodeId)| Position::from(child.0) < at;
+            let both = leaves.rev().find(is_before).into_iter().chain(children.rev().find(is_before));
+            both.max_by_key(|child| child.0)
+        }
     };
     match child {
         Some(child) => Some((child.0.into(), Some(child))),
@@ -238,7 +248,8 @@ impl Core {
         let mut walk = Walk::begin(self, pages, portion.near(), portion.direction)?;
         let mut gathered = Gathered::default();
         while let Some(id) = walk.next(pages)? {
-            let key = walk.path().key().ok_or_else(|| wrong(id, "it has a value, and no key ends there"))?;
+            let key =
+                walk.path().key().ok_or_else(|| wrong(id.record, "it has a value, and no key ends there"))?;
             if !gathered.takes(portion, key) {
                 break;
             }

@@ -34,7 +34,7 @@ mod walk;
 use super::hash::Hashing;
 use super::symbols::Symbols;
 use super::walk::{Entries, Portion};
-use super::{Census, node::INVALID as INVALID_VERSION};
+use super::{Census, value::INVALID as INVALID_VERSION};
 use crate::buffer::Writer;
 use crate::record::{Pages, RecordId, Walked};
 use crate::{DiskError, Result};

@@ -21,7 +21,7 @@ fn real_keys(count: u64) -> impl Iterator<Item = Vec<u8>> {
 fn a_hundred_thousand_real_keys_take_few_bytes_and_few_pages_each() {
     const KEYS: u64 = 100_000;
     for (shape, bytes_most, depth_most) in
-        [(Shape::Linked, 100, 5), (Shape::Classical { n: 16 }, 250, 9), (Shape::Hash { n: 16 }, 250, 6)]
+        [(Shape::Linked, 45, 5), (Shape::Classical { n: 16 }, 70, 9), (Shape::Hash { n: 16 }, 130, 6)]
     {
         let store = Store::new(shape, 10_000, u128::MAX);
         let begin = Instant::now();

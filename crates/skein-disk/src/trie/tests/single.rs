@@ -2,8 +2,8 @@ use std::ops::Bound;
 
 use super::{Direction, FIXED, Portion, SHAPES, Shape, Store, of_bytes};
 use crate::record::change;
-use crate::trie::core::Step;
-use crate::trie::node::{INVALID, set_version};
+use crate::trie::core::End;
+use crate::trie::node::set_writing;
 use crate::trie::{KEY_MOST, Nodes};
 use crate::{DiskError, TrieKind, Values};
 
@@ -68,6 +68,43 @@ fn values_of_any_length_work_and_give_their_pages_back() {
     }
 }
 
+/// A node with a prefix and a value as long as can be and a child for each symbol, of which some were leaves within its record and had to leave it.
+#[test]
+fn a_node_that_has_all_that_it_can_fits_a_page() {
+    for shape in
+        [Shape::Linked, Shape::Classical { n: 16 }, Shape::Classical { n: 256 }, Shape::Hash { n: 256 }]
+    {
+        let store = Store::new(shape, 64, u128::MAX);
+        let mut model = std::collections::BTreeMap::new();
+        let mut set = |key: Vec<u8>, version: u64, len: usize| {
+            let value = vec![version as u8; len];
+            store.set(&key, version, &value).unwrap();
+            if model.len() % 16 == 0 {
+                store.check();
+            }
+            model.insert(key, (version, value));
+        };
+        let at = |symbol: u8, end: &[u8]| [&[b'k'; 512][..], &[symbol], end].concat();
+        // Leaves first, as many as can be within; then what takes their room: the prefix, the value, pointers.
+        (0..40)
+            .for_each(|symbol| set(at(symbol * 6, b"x"), symbol.into(), [3, 200, 20][symbol as usize % 3]));
+        set(vec![b'k'; 512], 1 << 40, 1_024);
+        (0..=255).for_each(|symbol| set(at(symbol, b"longer"), 100, 150));
+        (0..=255).for_each(|symbol| set(at(symbol, b"longer"), 200, [0, 240, 1_024][symbol as usize % 3]));
+        (0..=255).for_each(|symbol| set(at(symbol, b"x"), u64::MAX - 1, 6));
+        for (key, value) in &model {
+            assert_eq!(store.get(key).unwrap().as_ref(), Some(value), "{shape}");
+        }
+        for (key, at) in model.keys().zip(0..) {
+            assert!(store.remove(key).unwrap(), "{shape}");
+            if at % 16 == 0 {
+                store.check();
+            }
+        }
+        assert_eq!((store.check().nodes, store.check().pages), (1, 1), "{shape}");
+    }
+}
+
 #[test]
 fn what_is_too_long_is_refused_and_changes_nothing() {
     for shape in [Shape::Linked, Shape::Hash { n: 16 }] {
@@ -98,14 +135,14 @@ fn an_interrupted_set_is_told_and_can_be_done_again() {
         store.set(b"key\n", 2, b"value").unwrap();
         let mut writer = store.buffer.write();
         let Nodes::Compressed { core, hashing } = &store.trie.nodes else { panic!() };
-        let nodes = match hashing {
-            Some(hashing) => hashing.trail_of(core, &mut writer, b"key\n"),
+        let way = match hashing {
+            Some(hashing) => hashing.way_to(core, &mut writer, b"key\n"),
             None => core.find(&mut writer, b"key\n"),
         };
-        let (trail, end) = nodes.unwrap();
-        let id = trail.last().unwrap().id;
-        assert_eq!(end, Step::Here);
-        change(&mut writer, id.page, |records| set_version(records.get_mut(id.slot)?, INVALID)).unwrap();
+        let way = way.unwrap();
+        let (id, leaf) = (way.last().id, way.leaf_symbol());
+        assert_eq!(way.end, End::Here);
+        change(&mut writer, id.page, |records| set_writing(records.get_mut(id.slot)?, leaf, true)).unwrap();
         writer.publish().unwrap();
         let error = store.get(b"key\n").unwrap_err();
         assert!(matches!(error, DiskError::Interrupted { .. }));
