@@ -4,15 +4,16 @@
 //!   owner ─► P 20 % │ Q 30 % │ R 90 % │ S 10 %      ─►      owner ─► P 50 % │ R 90 %       and S to the owner's page, if it has room
 //! ```
 //!
-//! Only pages of one owner can be one page (invariant 1 of `placement.rs`), and its own page. A walk goes backward through the nodes by their paths, so that it
-//! comes to a node after all that is below it. It goes in steps, each of which is a write of few pages; the path of the last node that is done says where the next one
-//! begins, whatever was written meanwhile.
+//! Only pages of one owner can be one page (invariant 1 of `placement.rs`), and its own page. A page that has little and cannot go anywhere takes its owner, with all
+//! that is below that in its page: then it is a page of the owner's parent, with others to be merged with. A walk goes backward through the nodes by their paths, so that
+//! it comes to a node after all that is below it, and what is moved there is never still to be visited. It goes in steps, each of which is a write of few pages; the path
+//! of the last node that is done says where the next one begins, whatever was written meanwhile.
 
 use super::KEY_MOST;
 use super::content::Content;
 use super::core::{Core, node, replace, wrong};
 use super::node::{Node, RECORD_MOST};
-use super::placement::room;
+use super::placement::{relocate, room};
 use super::symbols::{Path, Symbols};
 use super::walk::push_prefix;
 use crate::buffer::Writer;
@@ -21,6 +22,8 @@ use crate::record::{BODY, Pages, RecordId, SLOT, Walked, change, record, records
 
 /// Room that is left in a page that others come to, so that not every write splits it again.
 const SPARE: usize = BODY / 16;
+/// A page that has no more has little.
+const LITTLE: usize = BODY / 2;
 /// Pages that a step looks at, at most, besides those on its way; so a write waits for no more.
 const LOOK: usize = 64;
 /// A step ends when it has so much of the cache.
@@ -73,8 +76,10 @@ impl Core {
                 continue;
             }
             if !frame.is_done {
+                let parent = stack.iter().rev().nth(1).map(|frame| frame.id);
                 let is_all = self.take_leaves_in(writer, id, &mut merged)?
-                    && self.merge_below(writer, id, &mut merged)?;
+                    && self.merge_below(writer, id, &mut merged)?
+                    && sink(writer, id, parent, &mut merged)?;
                 if is_all {
                     merged.before = Some(path.clone());
                 }
@@ -178,6 +183,53 @@ impl Core {
         }
         Ok(true)
     }
+}
+
+/// Moves a node, with all that is below it in its page, to a page of its own that has little: so that page is its parent's then, who may have others to merge it
+/// with. False if the write has enough before.
+fn sink(
+    writer: &mut Writer<'_>,
+    id: RecordId,
+    parent: Option<RecordId>,
+    merged: &mut Merged,
+) -> Walked<bool> {
+    let Some(parent) = parent else { return Ok(true) };
+    for page in pages_below(writer, id)? {
+        writer.let_go_of_much();
+        let here = records(writer, page)?;
+        let (used, room) = (here.used(), here.room().unwrap_or(0));
+        if used > LITTLE {
+            continue;
+        }
+        let (names, bytes) = below(writer, id)?;
+        if bytes + SPARE > room {
+            continue;
+        }
+        if is_enough(writer) {
+            return Ok(false);
+        }
+        relocate(writer, &names, parent, page)?;
+        merged.is_changed = true;
+        if records(writer, id.page)?.len() == 0 {
+            writer.free(id.page);
+            merged.count_page();
+        }
+        break;
+    }
+    Ok(true)
+}
+
+/// Records of a page from one on down, and the bytes that they take.
+fn below(pages: &mut impl Pages, id: RecordId) -> Walked<(Vec<RecordId>, usize)> {
+    let (mut names, mut at, mut bytes) = (vec![id], 0, 0);
+    // Pointers in a ring would go on for ever; a page has no more than its bytes.
+    while at < names.len() && bytes <= BODY {
+        bytes += record(pages, names[at])?.len() + SLOT;
+        let children = node(pages, names[at])?.children.iter().map(|child| child.1);
+        names.extend(children.filter(|child| child.page == id.page));
+        at += 1;
+    }
+    Ok((names, bytes))
 }
 
 /// Where a node is, as a walk backward sees it.

@@ -166,7 +166,12 @@ fn beside(
 }
 
 /// Moves records to a page, and changes the pointers to them: among themselves, and in the parent of those that are no child of another.
-fn relocate(writer: &mut Writer<'_>, names: &[RecordId], parent: RecordId, to: PageId) -> Walked<()> {
+pub(super) fn relocate(
+    writer: &mut Writer<'_>,
+    names: &[RecordId],
+    parent: RecordId,
+    to: PageId,
+) -> Walked<()> {
     let mut moved = BTreeMap::new();
     for id in names {
         let bytes = record(writer, *id)?.to_vec();
