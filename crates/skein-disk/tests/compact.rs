@@ -81,6 +81,70 @@ fn what_is_left_moves_to_the_begin_and_the_file_is_cut_off() {
     assert_eq!(store.check().unwrap().keys, 71);
 }
 
+const SHAPES: [Shape; 3] = [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }];
+
+/// Keys that share beginnings, in no order.
+fn some_key(at: u32) -> Vec<u8> {
+    format!("geese/{}/{:08x}", at % 7, at.wrapping_mul(0x9e37_79b9)).into_bytes()
+}
+
+fn some_value(at: u32) -> Vec<u8> {
+    vec![at as u8; at as usize % 40]
+}
+
+fn stays(at: u32) -> bool {
+    at.wrapping_mul(0x85eb_ca6b) >> 30 == 0
+}
+
+/// A store of such keys of which one in four is left, in a cache of so many pages; and the pages that those left take in a fresh one.
+fn thinned(storage: &SimStorage, shape: Shape, keys: u32, cache_pages: usize) -> (DiskStore, usize) {
+    let open = |storage: &SimStorage, cache_pages| {
+        let options = DiskOptions { shape, cache_pages, durability: Durability::Buffered, ..options() };
+        DiskStore::open_on(storage.share(), "/db", options).unwrap()
+    };
+    let set = |store: &DiskStore, at| _ = store.set(&some_key(at), &some_value(at)).unwrap();
+    let fresh = open(&SimStorage::new(), 4_000);
+    (0..keys).filter(|at| stays(*at)).for_each(|at| set(&fresh, at));
+    let store = open(storage, 4_000);
+    (0..keys).for_each(|at| set(&store, at));
+    for at in (0..keys).filter(|at| !stays(*at)) {
+        assert!(store.remove(&some_key(at)).unwrap());
+    }
+    store.close().unwrap();
+    (open(storage, cache_pages), fresh.pages_in_use())
+}
+
+fn assert_thinned(store: &DiskStore, keys: u32, about: &str) {
+    let left = (0..keys).filter(|at| stays(*at)).count();
+    assert_eq!(store.check().unwrap().keys, left, "{about}");
+    for at in 0..keys {
+        let value = stays(at).then(|| some_value(at));
+        assert_eq!(store.get(&some_key(at)).unwrap(), value, "{about}, key {at}");
+    }
+}
+
+#[test]
+fn pages_that_have_little_are_merged() {
+    for (shape, cache) in SHAPES.into_iter().flat_map(|shape| [(shape, 16), (shape, 17), (shape, 4_000)]) {
+        let about = format!("{shape}, {cache} pages of cache");
+        let storage = SimStorage::new();
+        let (store, fresh) = thinned(&storage, shape, 20_000, cache);
+        let before = store.pages_in_use();
+        let report = store.compact().unwrap();
+        let after = store.pages_in_use();
+        println!("{about}: {before} pages, {after} now, {fresh} of a fresh one, {report:?}");
+        assert_eq!(before - after, report.pages_merged, "{about}");
+        assert!(after * 10 <= fresh * 13, "{about}: {after} pages, {fresh} of a fresh one");
+        assert_thinned(&store, 20_000, &about);
+        let again = store.compact().unwrap();
+        assert!(again.pages_merged * 50 <= after, "{about}: {again:?}");
+        // Writes go on as ever.
+        (0..2_000).for_each(|at| _ = store.set(&some_key(at), b"again").unwrap());
+        store.check().unwrap();
+        store.close().unwrap();
+    }
+}
+
 #[test]
 fn a_power_cut_at_any_operation_of_a_compact_loses_nothing() {
     let storage = SimStorage::new();
@@ -105,6 +169,36 @@ fn a_power_cut_at_any_operation_of_a_compact_loses_nothing() {
         assert_whole(&store, &format!("cut at {cut}"));
         assert_eq!(store.compact().unwrap().bytes_after, STEP, "cut at {cut}");
         assert_whole(&store, &format!("cut at {cut}, then compacted"));
+    }
+}
+
+#[test]
+fn a_power_cut_while_pages_are_merged_loses_nothing() {
+    const KEYS: u32 = 1_500;
+    for shape in SHAPES {
+        let storage = SimStorage::new();
+        let (store, _) = thinned(&storage, shape, KEYS, 16);
+        let begin = storage.operations();
+        assert!(store.compact().unwrap().pages_merged > 2, "{shape}");
+        let operations = storage.operations() - begin;
+        drop(store);
+        let mut cuts = 0;
+        for cut in (1..=operations).step_by(2) {
+            let about = format!("{shape}, cut at {cut} of {operations}");
+            let storage = SimStorage::new();
+            let (store, _) = thinned(&storage, shape, KEYS, 16);
+            storage.cut_power_at(storage.operations() + cut);
+            // Hashes differ from one store to the next, and so do the operations.
+            cuts += u64::from(store.compact().is_err());
+            drop(store);
+            storage.reboot(cut);
+            let options = DiskOptions { shape, cache_pages: 16, ..options() };
+            let store = DiskStore::open_on(storage.share(), "/db", options).unwrap();
+            assert_thinned(&store, KEYS, &about);
+            store.compact().unwrap();
+            assert_thinned(&store, KEYS, &format!("{about}, then compacted"));
+        }
+        assert!(cuts > 5, "{shape}: {cuts} of {operations}");
     }
 }
 
@@ -185,6 +279,44 @@ fn reads_and_writes_go_on_meanwhile() {
         assert_eq!(std::fs::metadata(folder.path().join("data.skein")).unwrap().len(), STEP);
         assert_eq!(store.get(b"sum").unwrap(), sum);
         store.check().unwrap();
+    }
+}
+
+#[test]
+fn keys_come_and_go_and_are_read_while_pages_are_merged() {
+    const KEYS: u32 = 4_000;
+    for shape in SHAPES {
+        let storage = SimStorage::new();
+        let (store, _) = thinned(&storage, shape, KEYS, 24);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // Keys that stay are always there; others come and go.
+            scope.spawn(|| {
+                for at in (0..KEYS).filter(|at| stays(*at)).cycle() {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    assert_eq!(store.get(&some_key(at)).unwrap(), Some(some_value(at)));
+                }
+            });
+            scope.spawn(|| {
+                for (at, round) in (0..KEYS).filter(|at| !stays(*at)).cycle().zip(0_u32..) {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    match round / 500 % 2 {
+                        0 => _ = store.set(&some_key(at), &some_value(at)).unwrap(),
+                        _ => _ = store.remove(&some_key(at)).unwrap(),
+                    }
+                }
+            });
+            let _done = Done(&done);
+            let merged: usize = (0..20).map(|_| store.compact().unwrap().pages_merged).sum();
+            assert!(merged > 0, "{shape}");
+        });
+        (0..KEYS).filter(|at| !stays(*at)).for_each(|at| _ = store.remove(&some_key(at)).unwrap());
+        store.compact().unwrap();
+        assert_thinned(&store, KEYS, &shape.to_string());
     }
 }
 

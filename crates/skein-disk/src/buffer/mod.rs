@@ -1,7 +1,7 @@
 //! The buffer manager: some of the file's pages in memory, for many readers and one writer.
 //!
 //! ```text
-//!   readers   view.rs    walk over frames, take no lock; where a page is not there: fetch it, walk again
+//!   readers   view.rs    walk over frames, take no lock; where a page is not there: fetch it, walk again          long.rs   long values, whose pages no walk has to meet
 //!   writer    writer.rs  makes copies of the pages that it changes, and publishes all of them at one moment
 //!             table.rs   page id ─► frame, place in the file          frame.rs    a page in memory; its bytes never change
 //!             policy/    which page leaves                             checkpoint.rs   all that changed becomes the file's state
@@ -27,6 +27,7 @@
 mod checkpoint;
 mod compact;
 mod frame;
+mod long;
 mod open;
 mod still;
 mod table;
@@ -48,10 +49,11 @@ use crate::policy::{Fate, Replacement};
 use crate::{DiskError, Result};
 pub(crate) use checkpoint::{Durable, Moment};
 use frame::Frame;
+pub(crate) use long::{Long, NEXT, NO_PAGE, PIECE, Pieces};
 pub(crate) use open::{CacheOptions, read_state};
 pub(crate) use still::Still;
 use table::{Entry, Table};
-pub(crate) use view::{Stop, View};
+pub(crate) use view::{Stop, View, Wanted};
 pub(crate) use writer::Writer;
 
 /// Locks of pages; two pages may share one.

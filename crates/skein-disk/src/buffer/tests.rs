@@ -17,7 +17,7 @@ use crate::{DiskError, Policy};
 
 const FILE: &str = "/db/data";
 
-fn open(storage: &SimStorage, pages: usize) -> crate::Result<Buffer> {
+pub(super) fn open(storage: &SimStorage, pages: usize) -> crate::Result<Buffer> {
     storage.create_dir_all(Path::new("/db")).unwrap();
     let policy = if pages.is_multiple_of(2) { Policy::Lru } else { Policy::S3Fifo };
     Buffer::open(storage, Path::new(FILE), [7; 16], CacheOptions { pages, policy, reading: Reading::Calls })

@@ -8,22 +8,33 @@ use skein_sync::locks::lock;
 use skein_sync::reclaim::{LocalGuard, PROTECT};
 use skein_sync::spin::Backoff;
 
+use super::long::{Long, LongValues};
 use super::{Buffer, Past, Reference};
 use crate::page::{Bytes, PageId};
 use crate::{DiskError, Result};
 
 /// Walks that did not count before one is done while nothing is published.
 const TRIES: usize = 16;
+/// How often long values are read for a walk, while others write, before the writer is kept away until it is done: values may change faster than they are read.
+const LONG_TRIES: usize = 16;
 
 /// Why a walk stopped.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Pages are not in memory: they are fetched, and the walk done again.
-    Missing(Vec<PageId>),
+    /// What is wanted is not in memory: it is fetched, and the walk done again.
+    Missing(Vec<Wanted>),
     /// A page is not as it must be. That may be because the walk saw parts of two moments; then it does not count.
     Wrong(PageId, String),
     /// It cannot go on.
     Failed(DiskError),
+}
+
+/// What a walk wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Page(PageId),
+    /// All pages of a long value.
+    Long(Long),
 }
 
 impl Stop {
@@ -32,8 +43,11 @@ impl Stop {
         match self {
             Self::Failed(error) => Err(error),
             Self::Wrong(id, what) => Ok((id, what)),
-            Self::Missing(pages) => {
-                let id = pages.first().copied().unwrap_or(PageId(0));
+            Self::Missing(wanted) => {
+                let id = match wanted.first() {
+                    Some(Wanted::Page(id) | Wanted::Long(Long { first: id, .. })) => *id,
+                    None => PageId(0),
+                };
                 Ok((id, "it is referred to, and cannot be read".to_owned()))
             }
         }
@@ -63,6 +77,7 @@ pub(crate) struct View<'w> {
 struct Fetched<'b> {
     references: Vec<Reference<'b>>,
     past: Vec<Past<'b>>,
+    long: LongValues,
 }
 
 impl<'w> View<'w> {
@@ -76,7 +91,7 @@ impl<'w> View<'w> {
         // SAFETY: the guard keeps it for as long as the view can be used.
         let Some(frame) = (unsafe { frame.as_ref::<'w>() }) else {
             let past = self.fetched.past.iter().find_map(|past| past.bytes_of(id));
-            return past.ok_or_else(|| Stop::Missing(vec![id]));
+            return past.ok_or_else(|| Stop::Missing(vec![Wanted::Page(id)]));
         };
         frame.count_use();
         self.hits.set(self.hits.get() + 1);
@@ -84,6 +99,11 @@ impl<'w> View<'w> {
             self.used.borrow_mut().push(id);
         }
         Ok(&frame.bytes)
+    }
+
+    /// The bytes of a long value, if it was read for this walk.
+    pub(crate) fn long(&self, long: Long) -> Option<std::result::Result<&'w [u8], Stop>> {
+        self.fetched.long.get(long)
     }
 
     /// Asks for a page's frame, if it is in memory.
@@ -107,16 +127,22 @@ impl Buffer {
         let mut fetched = Fetched::default();
         let mut backoff = Backoff::new();
         let mut tries = 0;
+        let begun = self.published.load(Ordering::Relaxed);
+        let (mut changed, mut _writing) = (0, None);
         loop {
             // Whose walks never counted does one while nothing is published.
             let still = (tries > TRIES).then(|| lock(&self.publishing));
             let (seen, counts) = self.walk_once(&fetched, &mut walk);
             drop(still);
             match seen {
-                Err(Stop::Missing(pages)) => {
-                    for id in pages {
-                        self.fetch_for_walk(id, &mut fetched)?;
+                Err(Stop::Missing(wanted)) if counts || !has_long(&wanted) => {
+                    if has_long(&wanted) && self.published.load(Ordering::Relaxed) != begun {
+                        changed += 1;
+                        if changed == LONG_TRIES {
+                            _writing = Some(lock(&self.writing));
+                        }
                     }
+                    self.fetch_for_walk(&wanted, &mut fetched)?;
                 }
                 Ok(value) if counts => return Ok(value),
                 Err(Stop::Failed(error)) if counts => return Err(error),
@@ -155,10 +181,21 @@ impl Buffer {
         (seen, counts)
     }
 
-    fn fetch_for_walk<'b>(&'b self, id: PageId, fetched: &mut Fetched<'b>) -> Result<()> {
-        // Readers leave half of the cache to what comes and goes; so a writer finds room beside any number of them.
-        let is_crowded = self.counts.referred.load(Ordering::Relaxed) >= self.cache / 2;
-        if !is_crowded {
+    fn fetch_for_walk<'b>(&'b self, wanted: &[Wanted], fetched: &mut Fetched<'b>) -> Result<()> {
+        if has_long(wanted) {
+            fetched.long.let_go();
+        }
+        for wanted in wanted {
+            match wanted {
+                Wanted::Page(id) => self.fetch_page_for_walk(*id, fetched)?,
+                Wanted::Long(long) => fetched.long.read(self, *long)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch_page_for_walk<'b>(&'b self, id: PageId, fetched: &mut Fetched<'b>) -> Result<()> {
+        if !self.is_crowded() {
             match self.fetch(id) {
                 Err(DiskError::CacheInUse { .. }) => {}
                 // A page that is no more is none of this moment.
@@ -167,6 +204,11 @@ impl Buffer {
         }
         fetched.past.extend(self.read_past(id)?);
         Ok(())
+    }
+
+    /// Whether readers refer to half of the cache. They leave the rest to what comes and goes; so a writer finds room beside any number of them.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.counts.referred.load(Ordering::Relaxed) >= self.cache / 2
     }
 
     /// The error for a page that is not as it must be.
@@ -178,4 +220,8 @@ impl Buffer {
             None => self.file.damaged(crate::page::Place(0), what),
         }
     }
+}
+
+fn has_long(wanted: &[Wanted]) -> bool {
+    wanted.iter().any(|wanted| matches!(wanted, Wanted::Long(_)))
 }

@@ -78,6 +78,16 @@ impl Writer<'_> {
         }
     }
 
+    /// Looks at a page that is not to be kept for this write.
+    pub(crate) fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&Bytes) -> T) -> Result<T> {
+        if let Some(copy) = self.copies.get(&id) {
+            return Ok(look(copy));
+        }
+        // Nobody else changes it.
+        let seen = self.buffer.glance(id, false, look)?;
+        seen.ok_or_else(|| self.buffer.wrong(id, "there is no such page, and it is referred to"))
+    }
+
     /// Lets go of what was only read so far.
     pub(super) fn let_go(&mut self) {
         self.past.clear();
@@ -153,6 +163,11 @@ impl Writer<'_> {
     /// Pages that this write keeps in memory besides the cache: copies, and what was read past it.
     pub(crate) fn pages(&self) -> usize {
         self.copies.len() + self.past.len()
+    }
+
+    /// Pages that this write changes, or makes.
+    pub(crate) fn copies(&self) -> usize {
+        self.copies.len()
     }
 
     /// Pages of the cache, which a write has to fit.

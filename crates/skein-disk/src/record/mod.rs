@@ -16,7 +16,7 @@ mod tests;
 pub(crate) use slotted::{BODY, Records, RecordsMut, SLOT, prefetch_slot};
 
 use crate::Result;
-use crate::buffer::{Still, Stop, View, Writer};
+use crate::buffer::{Long, Still, Stop, View, Writer};
 use crate::page::{Bytes, Kind, PageId, u32_at};
 
 /// What a walk over pages gives, or why it stopped.
@@ -55,17 +55,35 @@ impl RecordId {
 pub(crate) trait Pages {
     /// The bytes of a page.
     fn page(&mut self, id: PageId) -> Walked<&Bytes>;
+
+    /// Looks at a page that is not needed any more then.
+    fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&Bytes) -> T) -> Walked<T> {
+        self.page(id).map(look)
+    }
+
+    /// The bytes of a long value that was read as a whole, or why that could not be; none if it is to be read from its pages.
+    fn long(&mut self, _: Long) -> Option<Walked<&[u8]>> {
+        None
+    }
 }
 
 impl Pages for &View<'_> {
     fn page(&mut self, id: PageId) -> Walked<&Bytes> {
         View::page(self, id)
     }
+
+    fn long(&mut self, long: Long) -> Option<Walked<&[u8]>> {
+        View::long(self, long)
+    }
 }
 
 impl Pages for Writer<'_> {
     fn page(&mut self, id: PageId) -> Walked<&Bytes> {
         Ok(Writer::page(self, id)?)
+    }
+
+    fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&Bytes) -> T) -> Walked<T> {
+        Ok(Writer::glance(self, id, look)?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Checkpoints: taken when they are asked for, as the log grows, and when the store is closed.
 
+use std::sync::{Mutex, MutexGuard};
 use std::time::UNIX_EPOCH;
 
 use skein_log::Durability;
@@ -14,6 +15,8 @@ use crate::page::Place;
 /// What is known of the checkpoints since the store was opened.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
+    /// Held while one is taken.
+    one_at_a_time: Mutex<()>,
     pub(super) taken: AtomicU64,
     pub(super) running: AtomicBool,
     pub(super) last_unix_s: AtomicU64,
@@ -28,7 +31,8 @@ impl DiskStore {
         self.shared.checkpoint()
     }
 
-    /// Asks the store's thread for a checkpoint; false if one is being taken already.
+    /// Asks the store's thread for a checkpoint; false if one is being taken, or was asked for and has not begun. Whichever begins next is the one that was asked for, also if
+    /// [`checkpoint`](Self::checkpoint) takes it.
     pub fn checkpoint_in_background(&self) -> bool {
         let mut wanted = lock(&self.shared.wanted);
         if self.shared.checkpoints.running.load(Ordering::Relaxed) || wanted.checkpoint {
@@ -47,8 +51,14 @@ impl Shared {
 
     /// Takes a checkpoint that moves the maps that lie from a place on, if there is one.
     pub(super) fn checkpoint_moving(&self, lists_from: Option<Place>) -> Result<()> {
+        self.checkpoint_in_turn(&lock(&self.checkpoints.one_at_a_time), lists_from)
+    }
+
+    fn checkpoint_in_turn(&self, _turn: &MutexGuard<'_, ()>, lists_from: Option<Place>) -> Result<()> {
         let state = &self.checkpoints;
         state.running.store(true, Ordering::Relaxed);
+        // All that was written when it was asked for is in this one.
+        lock(&self.wanted).checkpoint = false;
         let taken = self.take_checkpoint(lists_from);
         state.running.store(false, Ordering::Relaxed);
         taken?;
@@ -79,16 +89,22 @@ impl Shared {
     pub(super) fn take_checkpoints(&self) {
         let mut wanted = lock(&self.wanted);
         while !wanted.end {
-            if !std::mem::take(&mut wanted.checkpoint) {
+            if !wanted.checkpoint {
                 wanted = skein_sync::locks::wait(&self.changed, wanted);
                 continue;
             }
             drop(wanted);
             // Nothing is lost: the log has what the file has not, and the store goes on.
-            if let Err(error) = self.checkpoint() {
+            if let Err(error) = self.checkpoint_if_wanted() {
                 tracing::warn!(%error, "a checkpoint was not taken");
             }
             wanted = lock(&self.wanted);
         }
+    }
+
+    /// Takes a checkpoint, unless another one has begun since it was asked for.
+    fn checkpoint_if_wanted(&self) -> Result<()> {
+        let turn = lock(&self.checkpoints.one_at_a_time);
+        if lock(&self.wanted).checkpoint { self.checkpoint_in_turn(&turn, None) } else { Ok(()) }
     }
 }

@@ -6,6 +6,11 @@ use crate::Result;
 /// Rounds of moves at most: writes that go on meanwhile take places, too, and one that runs away from us is not followed.
 const ROUNDS: usize = 4;
 
+/// Walks over the trie that merge pages, at most: when pages below were merged, theirs may be, too.
+const WALKS: usize = 4;
+/// A walk that merged less than this part of all pages is the last one.
+const WORTH: usize = 64;
+
 /// What a [`DiskStore::compact`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -14,15 +19,18 @@ pub struct CompactReport {
     pub bytes_before: u64,
     /// Bytes of the file now.
     pub bytes_after: u64,
+    /// Pages that were given back, because what they had fitted others.
+    pub pages_merged: usize,
     /// Pages that were moved.
     pub pages_moved: usize,
 }
 
 impl DiskStore {
-    /// Moves pages to free places nearer to the file's begin and cuts the file off behind the last one, in steps of 1,024 pages (4 MiB). Takes a checkpoint first, and
-    /// one or more after, in time that grows with the pages of the file and the bytes that move.
+    /// Merges pages that have little; then moves pages to free places nearer to the file's begin and cuts the file off behind the last one, in steps of 1,024 pages
+    /// (4 MiB). Takes a checkpoint first, and one or more after, in time that grows with the pages of the file and the bytes that move. A page that others are merged
+    /// into is written anew, so the file may grow by what is left in it before it gets shorter.
     ///
-    /// Reads go on meanwhile. A write may wait until 64 pages were read. A crash at any moment leaves the store as it was before or after, with all that was
+    /// Reads go on meanwhile. A write may wait until some 64 pages were read. A crash at any moment leaves the store as it was before or after, with all that was
     /// acknowledged. What writes add meanwhile may keep the file longer than it could be; with [`Reading::Mapping`](crate::Reading::Mapping) so may
     /// pages that were read before, until the store is opened again.
     ///
@@ -47,6 +55,11 @@ impl Shared {
         let buffer = &self.buffer;
         let bytes_before = buffer.file_bytes();
         self.checkpoint()?;
+        let pages_merged = self.merge()?;
+        if pages_merged > 0 {
+            // So that places which only the one before needs are free.
+            self.checkpoint()?;
+        }
         let goal = buffer.goal();
         let mut pages_moved = 0;
         for _ in 0..ROUNDS {
@@ -57,6 +70,33 @@ impl Shared {
             self.checkpoint_moving(Some(goal))?;
         }
         buffer.cut()?;
-        Ok(CompactReport { bytes_before, bytes_after: buffer.file_bytes(), pages_moved })
+        Ok(CompactReport { bytes_before, bytes_after: buffer.file_bytes(), pages_merged, pages_moved })
+    }
+
+    /// Merges pages that have little; returns how many were given back.
+    fn merge(&self) -> Result<usize> {
+        let most = self.buffer.ids_in_use();
+        let mut merged = 0;
+        for _ in 0..WALKS {
+            let before = merged;
+            let mut from = None;
+            loop {
+                let mut writer = self.buffer.write();
+                let step = self.trie.merge(&mut writer, from)?;
+                if step.is_changed {
+                    writer.publish()?;
+                }
+                merged += step.pages;
+                // Who splits pages as fast as they are merged is not followed.
+                if step.is_done || merged >= most {
+                    break;
+                }
+                from = step.before;
+            }
+            if (merged - before) * WORTH < most {
+                break;
+            }
+        }
+        Ok(merged)
     }
 }

@@ -130,6 +130,36 @@ impl DiskStore {
         buffer.read_with(|view| trie.collect(&mut &*view, portion))
     }
 
+    /// The keys of a portion in the trie's own order, as they are at one moment: that of the keys, as [`range`](Self::range) has it; of a hash trie that of their hashes, which
+    /// is none that says anything. A hash trie takes portions that go forward without bounds, or from an excluded key on: that is the last key of the portion before, also if
+    /// it is no more.
+    ///
+    /// ```
+    /// # use skein_disk::{Direction, DiskOptions, DiskStore, Portion, Shape};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let options = DiskOptions { shape: Shape::Hash { n: 16 }, ..DiskOptions::default() };
+    /// # let store = DiskStore::open(folder.path(), options)?;
+    /// use std::ops::Bound::{Excluded, Unbounded};
+    ///
+    /// for key in ["bean goose", "grey goose", "swan"] {
+    ///     store.set(key.as_bytes(), b"")?;
+    /// }
+    /// let (upper, direction) = (Unbounded, Direction::Forward);
+    /// let first = Portion { lower: Unbounded, upper, direction, keys: 2, bytes: 1 << 20, values: true };
+    /// let found = store.walk(&first)?;
+    /// assert!(found.more);
+    /// let after = Excluded(&found.entries[1].key[..]);
+    /// assert_eq!(store.walk(&Portion { lower: after, ..first })?.entries.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DiskError::NoOrder`] for other bounds of a hash trie; otherwise as [`get`](Self::get).
+    pub fn walk(&self, portion: &Portion<'_>) -> Result<Entries> {
+        let Shared { buffer, trie, .. } = &*self.shared;
+        buffer.read_with(|view| trie.walk(&mut &*view, portion))
+    }
+
     /// A cursor before the first key. It reads some keys ahead: what is written meanwhile it may see or not.
     ///
     /// # Errors

@@ -200,6 +200,16 @@ impl<'s> Transaction<'s> {
         self.shared.trie.collect(&mut self.writer, portion).map_err(|stop| self.writer.fault(stop))
     }
 
+    /// The keys of a portion in the trie's own order, with what it has written; see [`DiskStore::walk`].
+    ///
+    /// # Errors
+    /// [`DiskError::NoOrder`] for some bounds of a hash trie; otherwise as [`get`](Self::get).
+    pub fn walk(&mut self, portion: &Portion<'_>) -> Result<Entries> {
+        self.check()?;
+        self.writer.let_go_of_much();
+        self.shared.trie.walk(&mut self.writer, portion).map_err(|stop| self.writer.fault(stop))
+    }
+
     fn version(&mut self, key: &[u8]) -> Result<Option<u64>> {
         self.check()?;
         self.shared.trie.version(&mut self.writer, key).map_err(|stop| self.writer.fault(stop))

@@ -159,7 +159,7 @@ impl Begun {
     #[inline]
     fn finish(self, pages: &mut impl Pages, out: &mut Vec<u8>) -> Walked<u64> {
         if let Some(chain) = self.rest {
-            chain.read(pages, out)?;
+            chain.read(pages, self.version, out)?;
         }
         Ok(self.version)
     }

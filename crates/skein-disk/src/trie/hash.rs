@@ -16,11 +16,13 @@
 //! Source: section 3.3. The paper leaves collisions out.
 
 use std::hash::Hasher;
+use std::ops::Bound;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::core::{Core, read_value, wrong};
-use super::walk::{Direction, Walk};
+use super::walk::{Direction, Entries, Portion, Walk};
+use crate::DiskError;
 use crate::buffer::Writer;
 use crate::page::u32_at;
 use crate::record::{Pages, Walked};
@@ -138,6 +140,34 @@ impl Hashing {
         core.remove(writer, self.path(key, last).bytes())
     }
 
+    /// The keys of a portion in the order of their hashes, with what they have.
+    pub(super) fn collect(
+        &self,
+        core: &Core,
+        pages: &mut impl Pages,
+        portion: &Portion<'_>,
+    ) -> Walked<Entries> {
+        let after = after(portion)?.map(|key| self.place(core, pages, key)).transpose()?;
+        let lower = after.as_ref().map_or(Bound::Unbounded, |path| Bound::Excluded(path.bytes()));
+        let mut found = core.collect(pages, &Portion { lower, values: true, ..*portion })?;
+        for entry in &mut found.entries {
+            let key = key_of(&entry.value).ok_or_else(|| wrong(core.root, "a value below it has no key"))?;
+            entry.key = key.to_vec();
+            let end = if portion.values { LENGTH + key.len() } else { entry.value.len() };
+            entry.value.drain(..end);
+        }
+        Ok(found)
+    }
+
+    /// The path of a key, behind which a walk that had it last goes on. Of a key that is no more, and others have its hash, the end of their chain.
+    fn place(&self, core: &Core, pages: &mut impl Pages, key: &[u8]) -> Walked<ChainPath> {
+        if core.version(pages, self.path(key, 1).bytes())?.is_none() {
+            return Ok(self.path(key, 0));
+        }
+        let (nth, found) = self.find(core, pages, key, &mut Vec::new())?;
+        Ok(self.path(key, found.map_or(u32::MAX, |_| nth)))
+    }
+
     /// The way along the path of a key that has no other before it in its chain.
     #[cfg(test)]
     pub(super) fn way_to(&self, core: &Core, pages: &mut impl Pages, key: &[u8]) -> Walked<super::core::Way> {
@@ -146,7 +176,7 @@ impl Hashing {
 
     /// Whether each key is where its hash says.
     pub(super) fn check(&self, core: &Core, pages: &mut impl Pages) -> Walked<()> {
-        let mut walk = Walk::begin(core, pages, std::ops::Bound::Unbounded, Direction::Forward)?;
+        let mut walk = Walk::begin(core, pages, Bound::Unbounded, Direction::Forward)?;
         let (mut before, mut entry) = (0, Vec::new());
         while let Some(id) = walk.next(pages)? {
             entry.clear();
@@ -163,9 +193,21 @@ impl Hashing {
     }
 }
 
+/// The key after whose place a walk over a hash trie goes on; none if it begins.
+///
+/// # Errors
+/// A portion with other bounds, which takes an order of keys.
+pub(super) fn after<'p>(portion: &Portion<'p>) -> crate::Result<Option<&'p [u8]>> {
+    match (portion.lower, portion.upper, portion.direction) {
+        (Bound::Unbounded, Bound::Unbounded, Direction::Forward) => Ok(None),
+        (Bound::Excluded(key), Bound::Unbounded, Direction::Forward) => Ok(Some(key)),
+        _ => Err(DiskError::NoOrder),
+    }
+}
+
 /// Some keys, in the order of their hashes, so many at most.
 pub(super) fn some_keys(core: &Core, pages: &mut impl Pages, most: usize) -> Walked<Vec<Vec<u8>>> {
-    let mut walk = Walk::begin(core, pages, std::ops::Bound::Unbounded, Direction::Forward)?;
+    let mut walk = Walk::begin(core, pages, Bound::Unbounded, Direction::Forward)?;
     let (mut keys, mut entry) = (Vec::new(), Vec::new());
     while keys.len() < most
         && let Some(id) = walk.next(pages)?

@@ -14,12 +14,14 @@
 use super::core::{Core, Step, Visit, leaf_of, node_in, value_at};
 use super::hash::Hashing;
 use super::value::{Stored, Versioned};
-use crate::buffer::{Stop, View};
-use crate::page::{Kind, PageId};
+use crate::buffer::{Long, Stop, View, Wanted};
+use crate::page::Kind;
 use crate::record::{Records, Walked, body_of, prefetch_slot, records_of};
 
 /// Lookups under way.
 const LANES: usize = 12;
+/// Long values that a walk goes on without have so many bytes together, and one value more: what reads them has not said yet how many it takes.
+const LONG_AT_ONCE: usize = 16 << 20;
 
 /// What a lookup in a node came to.
 pub(super) enum End<'w> {
@@ -27,6 +29,45 @@ pub(super) enum End<'w> {
     Absent,
     /// The version, and the value as the node has it.
     Found(u64, Stored<'w>),
+}
+
+/// What a walk goes on without, so that all of it can be fetched at once.
+#[derive(Default)]
+pub(super) struct Missing {
+    wanted: Vec<Wanted>,
+    /// Bytes of the long values among it.
+    pub(super) bytes: usize,
+}
+
+impl Missing {
+    /// Notes what is missing, unless it is too much to be fetched at once.
+    ///
+    /// # Errors
+    /// All that is missing if it is too much; any other stop.
+    pub(super) fn or(&mut self, walked: Walked<()>) -> Walked<()> {
+        match walked {
+            Err(Stop::Missing(wanted)) => {
+                self.bytes += wanted.iter().map(bytes_of).sum::<usize>();
+                self.wanted.extend(wanted);
+                if self.bytes < LONG_AT_ONCE { Ok(()) } else { self.end() }
+            }
+            walked => walked,
+        }
+    }
+
+    /// # Errors
+    /// What is missing, if anything is.
+    pub(super) fn end(&mut self) -> Walked<()> {
+        let wanted = std::mem::take(&mut self.wanted);
+        if wanted.is_empty() { Ok(()) } else { Err(Stop::Missing(wanted)) }
+    }
+}
+
+fn bytes_of(wanted: &Wanted) -> usize {
+    match wanted {
+        Wanted::Page(_) => 0,
+        Wanted::Long(Long { len, .. }) => *len as usize,
+    }
 }
 
 /// A lookup under way.
@@ -84,7 +125,7 @@ impl Core {
             |(which, path)| Lane { which, path, at: Visit { id: self.root, depth: 0 }, next: Next::Page };
         let mut waiting = paths.enumerate().map(begin);
         let mut lanes: Vec<Lane<'_, 'w>> = waiting.by_ref().take(LANES).collect();
-        let mut missing: Vec<PageId> = Vec::new();
+        let mut missing = Missing::default();
         while !lanes.is_empty() {
             let mut at = 0;
             while at < lanes.len() {
@@ -93,9 +134,8 @@ impl Core {
                         at += 1;
                         continue;
                     }
-                    Ok(Turn::End(came)) => end(lanes[at].which, came)?,
-                    Err(Stop::Missing(pages)) => missing.extend(pages),
-                    Err(stop) => return Err(stop),
+                    Ok(Turn::End(came)) => missing.or(end(lanes[at].which, came))?,
+                    Err(stop) => missing.or(Err(stop))?,
                 }
                 match waiting.next() {
                     Some(lane) => lanes[at] = lane,
@@ -103,7 +143,7 @@ impl Core {
                 }
             }
         }
-        if missing.is_empty() { Ok(()) } else { Err(Stop::Missing(missing)) }
+        missing.end()
     }
 
     #[inline]

@@ -8,6 +8,7 @@
 //!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs, forest.rs   which nodes share a page
 //!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, leaves.rs, value.rs, overflow.rs, content.rs, symbols.rs   bytes
 //!   many.rs   many paths at once, whose reads of memory overlap
+//!   merge.rs  pages that have little are joined, for a compact
 //!   fixed/    the same three tries as the paper lays them out: nodes of one length, a symbol each
 //! ```
 //!
@@ -29,6 +30,7 @@ mod forest;
 mod hash;
 mod leaves;
 mod many;
+mod merge;
 mod node;
 mod overflow;
 mod placement;
@@ -51,8 +53,10 @@ use core::{Core, valid};
 pub use cursor::Cursor;
 use fixed::Fixed;
 use hash::Hashing;
+pub(crate) use merge::Merged;
 use shape::Parts;
 pub use shape::Shape;
+pub(crate) use symbols::Path;
 use value::Stored;
 pub use walk::{Direction, Entries, Entry, Portion};
 
@@ -213,7 +217,7 @@ impl Trie {
         core.version(pages, key)?.map(|version| valid(version, key)).transpose()
     }
 
-    /// Sets the value of a key, and its version, which is less than `u64::MAX`; true if the key had none.
+    /// Sets the value of a key, and its version, which is less than `u64::MAX`, and no other write's (`buffer/long.rs`); true if the key had none.
     ///
     /// # Errors
     /// A key or a value that is too long, or that the trie cannot keep; a file operation that failed. The write is to be given up then.
@@ -268,6 +272,18 @@ impl Trie {
         }
     }
 
+    /// The keys of a portion in the trie's own order, with what they have: that of the keys, or of their hashes, which takes no bounds but a lower one that excludes a key.
+    ///
+    /// # Errors
+    /// [`DiskError::NoOrder`] for other bounds of a hash trie; otherwise as [`get_into`](Self::get_into).
+    pub(crate) fn walk(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+        match &self.nodes {
+            Nodes::Compressed { core, hashing: None } => core.collect(pages, portion),
+            Nodes::Compressed { core, hashing: Some(hashing) } => hashing.collect(core, pages, portion),
+            Nodes::Fixed(fixed) => fixed.walk(pages, portion),
+        }
+    }
+
     /// Some keys, so many at most, if the trie keeps no order of them; none if it does.
     ///
     /// # Errors
@@ -291,6 +307,18 @@ impl Trie {
 
     fn ordered(&self) -> Result<()> {
         if self.shape.is_ordered() { Ok(()) } else { Err(DiskError::NoOrder) }
+    }
+
+    /// Merges pages that have little, in a step that begins before a node, or at the trie's end. It is to be published if anything was changed. The paper's layout has nothing to
+    /// merge.
+    ///
+    /// # Errors
+    /// A page that cannot be read, or is damaged. The write is to be given up then.
+    pub(crate) fn merge(&self, writer: &mut Writer<'_>, before: Option<Path>) -> Result<Merged> {
+        match &self.nodes {
+            Nodes::Compressed { core, .. } => core.merge(writer, before).map_err(|stop| writer.fault(stop)),
+            Nodes::Fixed(_) => Ok(Merged { pages: 0, is_changed: false, before: None, is_done: true }),
+        }
     }
 
     /// Looks at all of the trie, in time that grows with its pages.

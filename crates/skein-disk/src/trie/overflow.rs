@@ -5,14 +5,9 @@
 //! ```
 
 use crate::Result;
-use crate::buffer::{Stop, Writer};
-use crate::page::{Kind, PageId, u32_at};
-use crate::record::{BODY, Pages, Walked, body};
-
-const NEXT: usize = 4;
-/// Bytes of a value in one page.
-const PIECE: usize = BODY - NEXT;
-const NO_PAGE: PageId = PageId(u32::MAX);
+use crate::buffer::{Long, NEXT, NO_PAGE, PIECE, Pieces, Stop, Wanted, Writer};
+use crate::page::{Kind, PageId};
+use crate::record::{Pages, Walked};
 
 /// Where a long value begins, and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,30 +36,32 @@ impl Chain {
         Ok(Self { first: next, len: value.len() as u32 })
     }
 
-    /// Its pages, each with the piece that it has. Pages in a ring are noticed (Brent: the page at each power of two is remembered).
+    /// Its pages, each with the piece that it has.
     fn visit(self, pages: &mut impl Pages, mut visit: impl FnMut(PageId, &[u8])) -> Walked<()> {
-        let (mut id, mut rest) = (self.first, self.len as usize);
-        let (mut remembered, mut count) = (NO_PAGE, 0_usize);
-        while rest > 0 {
-            if id == remembered {
-                return Err(Stop::Wrong(id, "the pages of a value lead back to it".to_owned()));
-            }
-            count += 1;
-            if count.is_power_of_two() {
-                remembered = id;
-            }
-            let body = body(pages, id, Kind::Overflow)?;
-            let piece = rest.min(PIECE);
-            visit(id, &body[NEXT..NEXT + piece]);
-            rest -= piece;
-            id = PageId(u32_at(body, 0));
+        let mut pieces = Pieces::new(self.first, self.len);
+        while let Some(id) = pieces.next_page() {
+            pages
+                .glance(id, |page| pieces.piece(page).map(|piece| visit(id, piece)))?
+                .map_err(|what| Stop::Wrong(id, what))?;
         }
         Ok(())
     }
 
-    /// Appends the value. Its length is not believed before its pages were seen.
-    pub(crate) fn read(self, pages: &mut impl Pages, out: &mut Vec<u8>) -> Walked<()> {
-        self.visit(pages, |_, piece| out.extend_from_slice(piece))
+    /// Appends the value, which has this version. Its length is not believed before its pages were seen. A walk that misses one of its pages wants all of them:
+    /// `buffer/long.rs` says why.
+    pub(crate) fn read(self, pages: &mut impl Pages, version: u64, out: &mut Vec<u8>) -> Walked<()> {
+        let long = Long { version, first: self.first, len: self.len };
+        let start = out.len();
+        if let Some(read) = pages.long(long) {
+            out.extend_from_slice(read?);
+            return Ok(());
+        }
+        let read = self.visit(pages, |_, piece| out.extend_from_slice(piece));
+        if let Err(Stop::Missing(_)) = read {
+            out.truncate(start);
+            return Err(Stop::Missing(vec![Wanted::Long(long)]));
+        }
+        read
     }
 
     /// The ids of its pages.

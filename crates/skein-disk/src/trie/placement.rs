@@ -126,6 +126,20 @@ impl Core {
         Ok(())
     }
 
+    /// Moves all that a page has to another one that has room for it, and gives the page back.
+    pub(super) fn empty(
+        &self,
+        writer: &mut Writer<'_>,
+        page: PageId,
+        owner: RecordId,
+        to: PageId,
+    ) -> Walked<()> {
+        let forest = self.forest(writer, page, Some(owner))?;
+        relocate(writer, &forest.names(&forest.roots), owner, to)?;
+        writer.free(page);
+        Ok(())
+    }
+
     fn forest(&self, pages: &mut impl Pages, page: PageId, owner: Option<RecordId>) -> Walked<Forest> {
         let roots: Vec<RecordId> = match owner {
             None => vec![self.root],
@@ -152,7 +166,12 @@ fn beside(
 }
 
 /// Moves records to a page, and changes the pointers to them: among themselves, and in the parent of those that are no child of another.
-fn relocate(writer: &mut Writer<'_>, names: &[RecordId], parent: RecordId, to: PageId) -> Walked<()> {
+pub(super) fn relocate(
+    writer: &mut Writer<'_>,
+    names: &[RecordId],
+    parent: RecordId,
+    to: PageId,
+) -> Walked<()> {
     let mut moved = BTreeMap::new();
     for id in names {
         let bytes = record(writer, *id)?.to_vec();

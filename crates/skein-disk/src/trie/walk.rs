@@ -11,6 +11,7 @@ use std::ops::Bound;
 
 use super::KEY_MOST;
 use super::core::{Core, End, NodeId, Step, children, leaves, node, read_value, read_version, valid, wrong};
+use super::many::Missing;
 use super::node::Node;
 use super::symbols::Path;
 use crate::record::{Pages, RecordId, Walked};
@@ -253,13 +254,16 @@ impl Core {
                 break;
             }
             let mut value = Vec::new();
-            let version =
-                if portion.values { read_value(pages, id, &mut value)? } else { read_version(pages, id)? };
+            let version = if portion.values {
+                gathered.value(read_value(pages, id, &mut value))?
+            } else {
+                read_version(pages, id)?
+            };
             if let Some(version) = version {
                 gathered.push(key, valid(version, key)?, value);
             }
         }
-        Ok(gathered.found)
+        gathered.end()
     }
 }
 
@@ -268,6 +272,8 @@ impl Core {
 pub(super) struct Gathered {
     pub(super) found: Entries,
     bytes: usize,
+    /// Long values that are to be fetched, all at once.
+    missing: Missing,
 }
 
 impl Gathered {
@@ -283,5 +289,19 @@ impl Gathered {
     pub(super) fn push(&mut self, key: &[u8], version: u64, value: Vec<u8>) {
         self.bytes += key.len() + value.len();
         self.found.entries.push(Entry { key: key.to_vec(), version, value });
+    }
+
+    /// A value's version as it was read; 0 for a long one that is to be fetched.
+    fn value(&mut self, read: Walked<Option<u64>>) -> Walked<Option<u64>> {
+        let Err(stop) = read else { return read };
+        let before = self.missing.bytes;
+        self.missing.or(Err(stop))?;
+        self.bytes += self.missing.bytes - before;
+        Ok(Some(0))
+    }
+
+    /// What it has, if nothing is missing.
+    pub(super) fn end(mut self) -> Walked<Entries> {
+        self.missing.end().map(|()| self.found)
     }
 }

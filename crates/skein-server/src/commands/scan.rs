@@ -1,4 +1,4 @@
-//! SCAN: the keys in order, some at a time.
+//! SCAN: the keys in order, some at a time; or in the engine's own, if it keeps none of keys.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,6 @@ use super::fault::{NOT_AN_INTEGER, SYNTAX};
 use super::keys::kind_name;
 use super::skein::bounds::Range;
 use super::{Context, Fault, Next, glob, is};
-use crate::engine::Direction;
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Protocol, Reply};
 use crate::shared::Shared;
@@ -141,7 +140,7 @@ pub(super) fn scan(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
     let cursor = parse_cursor(args.get(1))?;
     let options = ScanOptions::parse(args, 2, true)?;
     let after = after_cursor(context.shared, cursor)?;
-    let range = options.pattern.map_or(Range::ALL, Range::of_pattern);
+    let range = within(context, options.pattern);
     let rest = match after {
         None => Some(range),
         Some(after) => range.after(after),
@@ -152,6 +151,11 @@ pub(super) fn scan(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
     };
     write_page(context.shared, cursor, &page, reply);
     Ok(Next::Done)
+}
+
+/// Where keys that match a pattern lie: anywhere, if they have no order.
+pub(super) fn within(context: &Context<'_>, pattern: Option<&[u8]>) -> Range {
+    pattern.filter(|_| context.session.is_ordered()).map_or(Range::ALL, Range::of_pattern)
 }
 
 /// The keys of the range that match, as many as are looked at in one call.
@@ -166,7 +170,7 @@ fn gather(
     let mut more = false;
     let mut list = Reply::new(&mut page.elements, reply.protocol());
     let most = options.count.saturating_add(1);
-    context.session.scan(range.bounds(), Direction::Forward, most, |key, row| {
+    context.session.walk(range.bounds(), most, |key, row| {
         if looked_at == options.count || list.position() > context.shared.settings.output_bytes_max.get() {
             more = true;
             return ControlFlow::Break(());

@@ -233,6 +233,7 @@ impl RangeTask {
         let begin = reply.position();
         let (mut keys, most) = (0, (*left).min(SLICE_KEYS));
         let (mut last, mut fault) = (None, None);
+        let is_any_order = matches!(shape, Shape::Matching(_));
         let write = |key: &[u8], row: RowRef<'_>| {
             match write_entry(key, row, shape, reply, inside) {
                 Ok(count) => *elements += count,
@@ -252,6 +253,8 @@ impl RangeTask {
         };
         match snapshot {
             Some(snapshot) => snapshot.scan(range.bounds(), *direction, write),
+            // KEYS takes them in any order.
+            None if is_any_order => slice.session.walk(range.bounds(), most, write)?,
             None => slice.session.scan(range.bounds(), *direction, most, write)?,
         }
         if let Some(fault) = fault {

@@ -124,6 +124,30 @@ impl Keyspace<'_> {
         }
     }
 
+    /// Whether keys have an order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        match self {
+            Self::Session(session) => session.is_ordered(),
+            Self::Transaction(transaction) => transaction.is_ordered(),
+        }
+    }
+
+    /// Shows `each` the rows within bounds, in order, or where keys have none, in no particular one; see [`Session::walk`].
+    ///
+    /// # Errors
+    /// As [`Session::walk`].
+    pub(crate) fn walk(
+        &mut self,
+        bounds: Bounds<'_>,
+        most: usize,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        match self {
+            Self::Session(session) => session.walk(bounds, most, each),
+            Self::Transaction(transaction) => transaction.walk(bounds, most, each),
+        }
+    }
+
     /// How many of the first `most` keys of a range there are, and the last of them if there may be more.
     pub(crate) fn step_over(&mut self, bounds: Bounds<'_>, most: usize) -> Result<(usize, Option<Vec<u8>>)> {
         match self {

@@ -2,6 +2,8 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use skein_disk::{DiskStore, Entries, Portion};
+
 use super::disk::{DiskEngine, Reader};
 use super::transaction::{self, Transaction};
 use super::writer::{DiskWriter, Writer};
@@ -179,21 +181,48 @@ impl Session {
         bounds: Bounds<'_>,
         direction: Direction,
         most: usize,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.show(bounds, direction, most, DiskStore::range, each)
+    }
+
+    /// Whether keys have an order; without one, [`scan`](Self::scan) is refused.
+    pub fn is_ordered(&self) -> bool {
+        match &self.way {
+            Way::Memory(_) => true,
+            Way::Disk(disk, _) => disk.store().shape().is_ordered(),
+        }
+    }
+
+    /// The same as [`scan`](Self::scan), forward; where keys have no order, it shows all of them in no particular one, behind a key that the lower bound excludes.
+    ///
+    /// # Errors
+    /// Keys have no order, and there are other bounds; otherwise as [`scan`](Self::scan).
+    pub fn walk(
+        &mut self,
+        bounds: Bounds<'_>,
+        most: usize,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.show(bounds, Direction::Forward, most, DiskStore::walk, each)
+    }
+
+    fn show(
+        &mut self,
+        bounds: Bounds<'_>,
+        direction: Direction,
+        most: usize,
+        read: impl Fn(&DiskStore, &Portion<'_>) -> skein_disk::Result<Entries>,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let now = self.now();
         match &mut self.way {
             Way::Memory(session) => session.scan(bounds, direction, each),
             Way::Disk(disk, reader) => {
-                return reader.scan(
-                    |portion| disk.store().range(portion),
-                    bounds,
-                    direction,
-                    most,
-                    |key, row| {
-                        if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row) }
-                    },
-                );
+                let read = |portion: &Portion<'_>| read(disk.store(), portion);
+                return reader.scan(read, bounds, direction, most, |key, row| {
+                    if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row) }
+                });
             }
         }
         Ok(())

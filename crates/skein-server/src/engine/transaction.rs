@@ -9,7 +9,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_disk::DiskError;
+use skein_disk::{DiskError, Portion};
 use skein_store::Scope;
 
 use super::session::{REMOVALS, Removed, count_keys, live, present};
@@ -141,6 +141,35 @@ impl<'t> Transaction<'t> {
         bounds: Bounds<'_>,
         direction: Direction,
         most: usize,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.show(bounds, direction, most, true, each)
+    }
+
+    /// Whether keys have an order.
+    pub(super) fn is_ordered(&self) -> bool {
+        match &self.way {
+            Way::Memory(_) => true,
+            Way::Disk(writer) => writer.is_ordered(),
+        }
+    }
+
+    /// Shows `each` the rows within bounds in the order that the engine has; see [`Session::walk`](super::Session::walk).
+    pub(super) fn walk(
+        &mut self,
+        bounds: Bounds<'_>,
+        most: usize,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.show(bounds, Direction::Forward, most, false, each)
+    }
+
+    fn show(
+        &mut self,
+        bounds: Bounds<'_>,
+        direction: Direction,
+        most: usize,
+        needs_order: bool,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let now = self.now;
@@ -151,15 +180,12 @@ impl<'t> Transaction<'t> {
             }
             Way::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
-                reader.scan(
-                    |portion| transaction.range(portion),
-                    bounds,
-                    direction,
-                    most,
-                    |key, row| {
-                        if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row) }
-                    },
-                )
+                let read = |portion: &Portion<'_>| {
+                    if needs_order { transaction.range(portion) } else { transaction.walk(portion) }
+                };
+                reader.scan(read, bounds, direction, most, |key, row| {
+                    if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row) }
+                })
             }
         }
     }

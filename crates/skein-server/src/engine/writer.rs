@@ -222,6 +222,11 @@ impl<'w> DiskWriter<'w> {
         Ok(done?)
     }
 
+    /// Whether keys have an order.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.engine.store().shape().is_ordered()
+    }
+
     /// The transaction, to read in; begins one if there is none.
     pub(super) fn parts(&mut self) -> (&mut Reader, &mut Transaction<'w>) {
         (&mut *self.reader, transaction_of(self.engine, &mut self.transaction))

@@ -101,7 +101,6 @@ fn a_trie_without_order_says_so() {
     let mut client = server.connect();
     assert_eq!(client.ask("MSET a 1 b 2 c 3"), "+OK|");
     for request in [
-        "SCAN 0",
         "SK.RANGE - +",
         "SK.PREFIX a",
         "SK.COUNT [a +",
@@ -118,6 +117,48 @@ fn a_trie_without_order_says_so() {
     assert_eq!(client.ask("MGET a x c"), "*3|$1|1|$-1|$1|3|");
     assert_eq!(client.ask("EXISTS a x c a"), ":3|");
     assert_eq!(client.ask("SK.DELRANGE - +"), ":3|");
+}
+
+/// SCAN, KEYS and RANDOMKEY promise no order.
+#[test]
+fn a_trie_without_order_shows_all_of_its_keys() {
+    let server = start_on_disk(options(), small(Shape::Hash { n: 16 }));
+    let mut client = server.connect();
+    assert_eq!(client.ask("RANDOMKEY"), "$-1|");
+    assert_eq!(client.ask("SCAN 0"), "*2|$1|0|*0|");
+    let keys: Vec<String> = (0..2_500).map(|number| format!("key:{number:04}")).collect();
+    for key in &keys {
+        assert_eq!(client.ask(&format!("SET {key} v")), "+OK|");
+    }
+    for (request, count) in
+        [("", 2_500), (" COUNT 700", 2_500), (" MATCH key:1* COUNT 300", 1_000), (" TYPE hash", 0)]
+    {
+        let (mut seen, mut cursor) = (Vec::new(), "0".to_owned());
+        loop {
+            let reply = client.ask(&format!("SCAN {cursor}{request}"));
+            let mut words = reply.split('|').filter(|word| !word.starts_with(['$', '*']) && !word.is_empty());
+            cursor = words.next().unwrap().to_owned();
+            seen.extend(words.map(str::to_owned));
+            if cursor == "0" {
+                break;
+            }
+        }
+        seen.sort();
+        assert_eq!(seen.len(), count, "{request}");
+        assert!(seen.iter().all(|key| keys.contains(key)) && seen.is_sorted_by(|a, b| a < b), "{request}");
+    }
+    assert!(client.ask("KEYS *").starts_with("*2500|"));
+    assert!(client.ask("KEYS key:00*").starts_with("*100|"));
+    assert_eq!(client.ask("KEYS key:0007"), "*1|$8|key:0007|");
+    let drawn: std::collections::BTreeSet<String> = (0..50).map(|_| client.ask("RANDOMKEY")).collect();
+    assert!(drawn.len() > 30 && drawn.iter().all(|key| key.starts_with("$8|key:")), "{drawn:?}");
+    // Also within a transaction, which sees what it has written.
+    for request in ["MULTI", "SET key:last v", "KEYS key:l*", "SCAN 0 COUNT 1", "RANDOMKEY"] {
+        client.ask(request);
+    }
+    let reply = client.ask("EXEC");
+    assert!(reply.starts_with("*4|+OK|*1|$8|key:last|*2|$"), "{reply}");
+    assert!(!reply.contains("ERR"), "{reply}");
 }
 
 #[test]

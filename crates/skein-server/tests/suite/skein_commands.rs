@@ -1,6 +1,6 @@
 //! The commands that Redis lacks, and what differs from Redis by design: keys in order, cursors, versions.
 
-use crate::common::{Client, Running, encode, options, show, start, start_with, trie, wait_for};
+use crate::common::{Client, Running, encode, options, show, start, start_with, trie};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -435,12 +435,11 @@ fn info_and_commands_say_what_there_is() {
             ("SAVE", "+OK|"),
             ("BGSAVE", "+Background saving started|"),
             ("SAVE", "+OK|"),
+            ("BGREWRITEAOF", "+Background append only file rewriting started|"),
             (
                 "SHUTDOWN NOSAVE",
                 "-ERR SHUTDOWN NOSAVE is not supported: a stop always keeps what was written; leave it out|",
             ),
         ],
     );
-    // SAVE is answered when all is written, which may be just before that checkpoint counts as done.
-    wait_for(|| client.ask("BGREWRITEAOF") == "+Background append only file rewriting started|");
 }

@@ -18,7 +18,6 @@ const RETRY_INTERVAL: Duration = Duration::from_mins(1);
 /// What the thread is told.
 #[derive(Debug, Default)]
 struct Orders {
-    requested: bool,
     stop: bool,
 }
 
@@ -42,11 +41,14 @@ impl Scheduler {
     }
 
     /// Asks for a checkpoint; false if one was asked for already and has not begun.
-    pub(crate) fn request(&self) -> bool {
+    pub(crate) fn request(&self, inner: &Inner) -> bool {
         let (orders, wake) = &*self.shared;
-        let asked = std::mem::replace(&mut lock(orders).requested, true);
+        // The thread looks under this lock, and then waits.
+        let held = lock(orders);
+        let is_first = inner.want_checkpoint();
+        drop(held);
         wake.notify_all();
-        !asked
+        is_first
     }
 
     /// Ends the thread; waits for a checkpoint that it is writing.
@@ -70,16 +72,18 @@ fn run(inner: &Inner, (orders, wake): &(Mutex<Orders>, Condvar)) {
     let mut not_before = Instant::now();
     loop {
         let mut held = lock(orders);
-        if !held.stop && !held.requested {
+        if !held.stop && !inner.checkpoint_is_wanted() {
             held = wait_timeout(wake, held, LOOK_INTERVAL);
         }
         if held.stop {
             return;
         }
-        let requested = std::mem::take(&mut held.requested);
         drop(held);
-        if requested || (Instant::now() >= not_before && inner.checkpoint_is_due()) {
-            match inner.checkpoint(inner.options.checkpoint_threads) {
+        let may_be_due = Instant::now() >= not_before;
+        if (inner.checkpoint_is_wanted() || (may_be_due && inner.checkpoint_is_due()))
+            && let Some(written) = inner.checkpoint_if_wanted(inner.options.checkpoint_threads, may_be_due)
+        {
+            match written {
                 Ok(report) => tracing::info!(rows = report.rows, took = ?report.took, "checkpoint written"),
                 Err(Error::Closed) => {}
                 Err(error) => {

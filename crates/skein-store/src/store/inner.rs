@@ -1,7 +1,7 @@
 //! What all handles of a store share.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use skein_log::storage::StorageLock;
@@ -56,6 +56,8 @@ pub(crate) struct Inner {
 pub(super) struct Checkpoints {
     /// Held while one is written.
     one_at_a_time: Mutex<()>,
+    /// One was asked for, and none has begun since.
+    wanted: AtomicBool,
     pub(super) running: AtomicBool,
     pub(super) finished: AtomicU64,
     pub(super) last_unix_s: AtomicU64,
@@ -218,9 +220,35 @@ impl Inner {
 
     /// Writes a checkpoint.
     pub(crate) fn checkpoint(&self, threads: usize) -> Result<CheckpointReport> {
+        self.checkpoint_in_turn(threads, &lock(&self.checkpoints.one_at_a_time))
+    }
+
+    /// Asks for a checkpoint; false if one was asked for already and none has begun since.
+    pub(crate) fn want_checkpoint(&self) -> bool {
+        !self.checkpoints.wanted.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether one was asked for, and none has begun since.
+    pub(crate) fn checkpoint_is_wanted(&self) -> bool {
+        self.checkpoints.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Writes a checkpoint if one is wanted, or is due and may be tried; another one may have begun since that was asked.
+    pub(crate) fn checkpoint_if_wanted(
+        &self,
+        threads: usize,
+        may_be_due: bool,
+    ) -> Option<Result<CheckpointReport>> {
+        let turn = lock(&self.checkpoints.one_at_a_time);
+        (self.checkpoint_is_wanted() || (may_be_due && self.checkpoint_is_due()))
+            .then(|| self.checkpoint_in_turn(threads, &turn))
+    }
+
+    fn checkpoint_in_turn(&self, threads: usize, _turn: &MutexGuard<'_, ()>) -> Result<CheckpointReport> {
         let state = &self.checkpoints;
-        let _one = lock(&state.one_at_a_time);
         state.running.store(true, Ordering::Relaxed);
+        // All that was written when it was asked for is in this one.
+        state.wanted.store(false, Ordering::Relaxed);
         *lock(&state.began) = Instant::now();
         let logged = self.logged();
         self.dirty.store(false, Ordering::Relaxed);
@@ -298,6 +326,7 @@ impl Checkpoints {
     fn new(last_unix_s: u64) -> Self {
         Self {
             one_at_a_time: Mutex::new(()),
+            wanted: AtomicBool::new(false),
             running: AtomicBool::new(false),
             finished: AtomicU64::new(0),
             last_unix_s: AtomicU64::new(last_unix_s),

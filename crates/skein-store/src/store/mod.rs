@@ -316,9 +316,11 @@ impl Store {
         self.inner().checkpoint(self.options().checkpoint_threads)
     }
 
-    /// Asks the background thread for a checkpoint; false if one is being written already. BGSAVE.
+    /// Asks the background thread for a checkpoint; false if one is being written, or was asked for and has not begun. Whichever begins next is
+    /// the one that was asked for, also if [`checkpoint`](Self::checkpoint) writes it. BGSAVE.
     pub fn checkpoint_in_background(&self) -> bool {
-        !self.inner().checkpoints.running.load(Ordering::Relaxed) && self.handle.scheduler.request()
+        let inner = self.inner();
+        !inner.checkpoints.running.load(Ordering::Relaxed) && self.handle.scheduler.request(inner)
     }
 
     /// The store in numbers.

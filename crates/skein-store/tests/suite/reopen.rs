@@ -184,6 +184,19 @@ fn checkpoints_start_by_log_size_and_by_time() {
     }
 }
 
+/// Incident: SAVE right after BGSAVE was answered, and the checkpoint of BGSAVE was still to be taken, or had just begun. Consequence: a BGREWRITEAOF that followed was
+/// refused as if one were in progress, and there were two checkpoints for one. Fix: the one that begins next is the one that was asked for.
+#[test]
+fn a_checkpoint_takes_the_place_of_one_that_was_asked_for_and_has_not_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    for number in 0..50_u8 {
+        store.put(b"k", &[number]).unwrap();
+        assert!(store.checkpoint_in_background(), "{number}");
+        store.checkpoint().unwrap();
+    }
+}
+
 /// Incident: a store with 7.8 MB of log was started with a limit of 1 MB, and no checkpoint came; `skein stats` showed 0 bytes.
 /// Consequence: a store that is restarted often replays an ever longer log. Fix: the size begins with what was replayed.
 #[test]

@@ -14,8 +14,8 @@ const EXAMPLES: &str = "\
 Examples:
   skein compact ./disk-data
 
-The folder is one of the disk engine that no server uses. Pages at the end of its file move to free places before them, and the \
-file is cut off behind the last one, in steps of 4 MiB. It can be stopped at any moment; nothing is lost.";
+The folder is one of the disk engine that no server uses. Pages that have little are merged, as far as the trie allows it; pages at \
+the end of its file move to free places before them, and the file is cut off behind the last one, in steps of 4 MiB. It can be stopped at any moment; nothing is lost.";
 
 /// Shorten a disk store's file to what it needs.
 #[derive(clap::Args)]
@@ -40,10 +40,11 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let report = store.compact().map_err(|error| disk::failure(&error))?;
     store.close().map_err(|error| disk::failure(&error))?;
     console::print(&format!(
-        "{name}: {} before, {} now; {} moved\n",
+        "{name}: {} before, {} now; {} merged, {} moved\n",
         show_size(report.bytes_before),
         show_size(report.bytes_after),
-        counted(report.pages_moved as u64, "page")
+        counted(report.pages_merged as u64, "page"),
+        report.pages_moved
     ))?;
     Ok(Exit::Ok)
 }

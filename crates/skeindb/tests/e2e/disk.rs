@@ -5,7 +5,7 @@ use std::path::Path;
 
 use skeindb::client::Reply;
 
-use crate::common::{Server, assert_refused, run, skein};
+use crate::common::{Server, assert_refused, run, skein, stdout_of};
 
 const DISK: [&str; 6] = ["--engine", "disk", "--trie", "linked", "--cache", "1m"];
 
@@ -65,4 +65,31 @@ fn a_folder_of_the_other_engine_is_refused_and_stays_as_it_was() {
     assert_refused(&serve(&disk, &["--trie", "hash"]), 2, &["--trie is of --engine disk"]);
     assert!(before == (contents(&memory), contents(&disk)), "a refusal changed a file");
     start(&disk, &DISK).stop();
+}
+
+/// By SCAN, since there are no ranges.
+#[test]
+fn a_server_over_a_hash_trie_is_dumped_and_its_folder_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), &["--engine", "disk", "--trie", "hash"]);
+    let mut client = server.client();
+    for number in 0..2_500 {
+        let key = format!("goose {number:04}");
+        assert_eq!(client.call(&[b"SET", key.as_bytes(), b"honks"]).unwrap(), Reply::ok());
+    }
+    assert_eq!(client.call(&[b"HSET", b"flock", b"leader", b"goose"]).unwrap(), Reply::Integer(1));
+    let sorted = |output| {
+        let dumped = stdout_of(output);
+        let mut lines: Vec<Vec<u8>> =
+            dumped.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let all = sorted(run(["dump", "--from", &server.address]));
+    assert_eq!(all.len(), 2_501);
+    assert_eq!(sorted(run(["dump", "--from", &server.address, "--limit", "1234"])).len(), 1_234);
+    let refused = run(["dump", "--from", &server.address, "--prefix", "goose"]);
+    assert_refused(&refused, 1, &["has no order of keys"]);
+    server.stop();
+    assert!(sorted(run(["dump", "--data", folder.path().to_str().unwrap()])) == all);
 }

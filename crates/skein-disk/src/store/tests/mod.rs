@@ -1,5 +1,6 @@
 //! The store under crashes and failures, against a model.
 
+mod long;
 mod transactions;
 
 use std::collections::BTreeMap;
@@ -289,6 +290,20 @@ fn a_store_takes_checkpoints_as_its_log_grows() {
         refused.contains("is a linked trie, and was to be opened as a hash trie of 16 children"),
         "{refused}"
     );
+}
+
+/// Incident: SAVE right after BGSAVE was answered, and the checkpoint of BGSAVE was still to be taken, or had just begun. Consequence: a BGREWRITEAOF that followed was
+/// refused as if one were in progress, and there were two checkpoints for one. Fix: the one that begins next is the one that was asked for.
+#[test]
+fn a_checkpoint_takes_the_place_of_one_that_was_asked_for_and_has_not_begun() {
+    let storage = SimStorage::new();
+    let store = open(&storage).unwrap();
+    for number in 0..50_u8 {
+        store.set(b"key", &[number]).unwrap();
+        assert!(store.checkpoint_in_background(), "{number}");
+        store.checkpoint().unwrap();
+    }
+    assert!(store.stats().checkpoints <= 100);
 }
 
 #[test]

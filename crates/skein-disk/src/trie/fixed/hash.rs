@@ -16,10 +16,11 @@
 //!
 //! Source: section 3.3. The paper has no keys, and takes equal hashes for equal keys.
 
-use super::super::core::wrong;
-use super::super::hash::{HASH, Hashing};
+use super::super::core::{valid, wrong};
+use super::super::hash::{HASH, Hashing, after};
+use super::super::walk::{Entries, Gathered, Portion};
 use super::node::BODY;
-use super::{Fixed, KEY_MOST};
+use super::{Fixed, KEY_MOST, value_of};
 use crate::buffer::Writer;
 use crate::record::{POINTER, Pages, RecordId, Walked};
 
@@ -223,6 +224,49 @@ impl Hashed<'_> {
             stack.extend(children.into_iter().rev().map(|child| (child.1, depth + 1)));
         }
         Ok(keys)
+    }
+
+    /// The keys of a portion in the order of their hashes, with what they have; keys of one hash are of one portion.
+    pub(super) fn collect(self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+        let edge = after(portion)?.map(|key| self.hashing.hash(key));
+        let mut gathered = Gathered::default();
+        // A node, its depth, and whether it is on the way to where the portion begins.
+        let mut stack = vec![(self.trie.root, 0, edge.is_some())];
+        while let Some((id, depth, is_edge)) = stack.pop() {
+            if depth < self.depth() {
+                let least = edge.filter(|_| is_edge).map_or(0, |hash| self.trie.symbols.at(&hash, depth));
+                let children = self.trie.children(pages, id)?.into_iter().rev();
+                let children = children.filter(|child| child.0 >= least);
+                stack.extend(children.map(|child| (child.1, depth + 1, is_edge && child.0 == least)));
+            } else if !is_edge {
+                if !gathered.takes(portion, &[]) {
+                    break;
+                }
+                self.gather(pages, id, portion, &mut gathered)?;
+            }
+        }
+        Ok(gathered.found)
+    }
+
+    /// The keys of one hash, with what they have.
+    fn gather(
+        self,
+        pages: &mut impl Pages,
+        first: RecordId,
+        portion: &Portion<'_>,
+        gathered: &mut Gathered,
+    ) -> Walked<()> {
+        let mut keys = Vec::new();
+        self.visit(pages, first, |id, _, key, _| {
+            keys.push((id, key));
+            true
+        })?;
+        for (id, key) in keys {
+            let Some((version, number)) = value_of(self.trie.node(pages, id)?) else { continue };
+            let value = if portion.values { number.to_string().into_bytes() } else { Vec::new() };
+            gathered.push(&key, valid(version, &key)?, value);
+        }
+        Ok(())
     }
 
     /// Symbols of all paths.

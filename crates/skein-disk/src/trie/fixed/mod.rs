@@ -186,6 +186,14 @@ impl Fixed {
         walk::collect(self, pages, portion)
     }
 
+    /// The keys of a portion, in the trie's own order.
+    pub(super) fn walk(&self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
+        match &self.hashing {
+            None => self.collect(pages, portion),
+            Some(hashing) => self.hashed(hashing).collect(pages, portion),
+        }
+    }
+
     /// Some keys, so many at most, if the trie keeps no order of them; none if it does.
     pub(super) fn some_keys(&self, pages: &mut impl Pages, most: usize) -> Walked<Option<Vec<Vec<u8>>>> {
         self.hashing.as_ref().map(|hashing| self.hashed(hashing).some_keys(pages, most)).transpose()

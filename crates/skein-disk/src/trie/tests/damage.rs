@@ -102,4 +102,13 @@ fn pages_of_a_value_that_form_a_ring_are_found() {
     }
     let Stop::Wrong(_, what) = store.trie.get(&mut writer, b"key").unwrap_err() else { panic!() };
     assert_eq!(what, "the pages of a value lead back to it");
+    // A reader that finds them in memory says so, too, and one that has to read them.
+    writer.publish().unwrap();
+    let get = || store.buffer.read_with(|view| store.trie.get(&mut &*view, b"key")).unwrap_err().to_string();
+    assert!(get().contains("lead back to it"), "{}", get());
+    store.checkpoint(1);
+    for number in 0..200_u32 {
+        store.set(&number.to_be_bytes(), 2, &[7; 900]).unwrap();
+    }
+    assert!(get().contains("lead back to it"), "{}", get());
 }

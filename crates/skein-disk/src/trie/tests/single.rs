@@ -1,6 +1,6 @@
 use std::ops::Bound;
 
-use super::{Direction, SHAPES, Shape, Store, of_bytes};
+use super::{Direction, FIXED, Portion, SHAPES, Shape, Store, of_bytes};
 use crate::record::change;
 use crate::trie::core::End;
 use crate::trie::node::set_writing;
@@ -154,6 +154,75 @@ fn an_interrupted_set_is_told_and_can_be_done_again() {
         assert!(!store.set(b"key\n", 3, b"new").unwrap());
         assert_eq!(store.get(b"key\n").unwrap(), Some((3, b"new".to_vec())));
         assert_eq!(store.check().keys, 2);
+    }
+}
+
+#[test]
+fn a_walk_in_the_trie_s_own_order_gives_every_key_once_in_portions_of_any_size() {
+    // All keys of one hash, of sixteen, and of hashes of their own.
+    let masks = [0, 15 << 124, u128::MAX];
+    for (shape, mask) in SHAPES.into_iter().chain(FIXED).flat_map(|shape| masks.map(|mask| (shape, mask))) {
+        let store = Store::new(shape, 64, mask);
+        let keys: Vec<Vec<u8>> =
+            (0..60_u32).map(|at| at.wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec()).collect();
+        for (at, key) in (0..).zip(&keys) {
+            store.set(key, at + 1, at.to_string().as_bytes()).unwrap();
+        }
+        for (most, values) in [(1, true), (7, false), (1_000, true)] {
+            let (mut seen, mut last) = (std::collections::BTreeMap::new(), None::<Vec<u8>>);
+            loop {
+                let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+                let (upper, direction) = (Bound::Unbounded, Direction::Forward);
+                let portion = Portion { lower, upper, direction, keys: most, bytes: 1 << 20, values };
+                let found = store.buffer.read_with(|view| store.trie.walk(&mut &*view, &portion)).unwrap();
+                // Keys of one hash may come together.
+                assert!(found.entries.len() <= most || store.is_fixed(), "{shape}");
+                last = found.entries.last().map(|entry| entry.key.clone());
+                for entry in found.entries {
+                    assert!(seen.insert(entry.key, (entry.version, entry.value)).is_none(), "{shape}: twice");
+                }
+                if !found.more {
+                    break;
+                }
+            }
+            assert_eq!(seen.len(), keys.len(), "{shape}, {mask:x}, {most} at once");
+            for (at, key) in (0..).zip(&keys) {
+                let value = if values { at.to_string().into_bytes() } else { Vec::new() };
+                assert_eq!(seen[key], (at + 1, value), "{shape}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_walk_over_a_hash_trie_goes_on_behind_keys_that_are_no_more_and_takes_no_other_bounds() {
+    for shape in [Shape::Hash { n: 16 }, Shape::FixedHash { n: 16 }] {
+        let store = Store::new(shape, 64, u128::MAX);
+        (0..50_u8).for_each(|at| _ = store.set(&[at], u64::from(at) + 1, b"1").unwrap());
+        let walk = |lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction| {
+            let portion = Portion { lower, upper, direction, keys: 10, bytes: 1 << 20, values: true };
+            store.buffer.read_with(|view| store.trie.walk(&mut &*view, &portion))
+        };
+        let all = Bound::Unbounded;
+        let mut left: std::collections::BTreeSet<u8> = (0..50).collect();
+        let mut last = walk(all, all, Direction::Forward).unwrap();
+        loop {
+            let keys: Vec<u8> = last.entries.iter().map(|entry| entry.key[0]).collect();
+            for key in &keys {
+                assert!(left.remove(key) && store.remove(&[*key]).unwrap(), "{shape}: {key}");
+            }
+            let Some(key) = keys.last().filter(|_| last.more) else { break };
+            last = walk(Bound::Excluded(&[*key]), all, Direction::Forward).unwrap();
+        }
+        assert!(left.is_empty(), "{shape}: {left:?}");
+        let key = &[1_u8][..];
+        for (lower, upper, direction) in [
+            (Bound::Included(key), all, Direction::Forward),
+            (all, Bound::Excluded(key), Direction::Forward),
+            (all, all, Direction::Backward),
+        ] {
+            assert!(matches!(walk(lower, upper, direction), Err(DiskError::NoOrder)), "{shape}");
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The index knows no counts, so keys are not equally likely, as in Redis they are not either; but each of them can come, and of keys that share their
-//! beginning and are of one shape each comes about as often.
+//! beginning and are of one shape each comes about as often. Where keys have no order, but one of their hashes, it is the first one behind the place of a key that is drawn.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -21,7 +21,8 @@ pub(in crate::commands) fn random_key(
     _: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
-    reply.bulk_or_null(draw(context)?.as_deref());
+    let key = if context.session.is_ordered() { draw(context)? } else { draw_by_hash(context)? };
+    reply.bulk_or_null(key.as_deref());
     Ok(Next::Done)
 }
 
@@ -37,6 +38,22 @@ fn nearest(
         ControlFlow::Break(())
     })?;
     Ok(nearest)
+}
+
+/// The first key behind the place of one that is drawn, or the first of all.
+fn draw_by_hash(context: &mut Context<'_>) -> Result<Option<Vec<u8>>, Fault> {
+    let place = Random::new().below(usize::MAX).to_le_bytes();
+    for lower in [Bound::Excluded(&place[..]), Bound::Unbounded] {
+        let mut first = None;
+        context.session.walk((lower, Bound::Unbounded), 1, |key, _| {
+            first = Some(key.to_vec());
+            ControlFlow::Break(())
+        })?;
+        if first.is_some() {
+            return Ok(first);
+        }
+    }
+    Ok(None)
 }
 
 fn draw(context: &mut Context<'_>) -> Result<Option<Vec<u8>>, Fault> {

@@ -2,15 +2,19 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_disk::{DiskStore, Durability};
+use skein_disk::{DiskStore, Durability, Portion};
 use skein_server::Engine;
-use skein_store::{Direction, RowRef};
+use skein_store::RowRef;
 
 use super::Output;
 use crate::bounds::Range;
 use crate::disk;
 use crate::exit::Failure;
 use crate::target::{self, Contents, FolderTarget};
+
+/// Keys and bytes of a step of a walk in no order.
+const WALK_KEYS: usize = 1_000;
+const WALK_BYTES: usize = 1 << 20;
 
 /// Writes the rows of `folder` within `range`.
 pub fn dump(folder: &FolderTarget<'_>, range: &Range, output: &mut Output) -> Result<(), Failure> {
@@ -23,11 +27,45 @@ pub fn dump(folder: &FolderTarget<'_>, range: &Range, output: &mut Output) -> Re
 fn dump_rows(engine: &Engine, (min, max): &Range, output: &mut Output) -> Result<(), Failure> {
     let most = usize::try_from(output.left).unwrap_or(usize::MAX);
     let write = |key: &[u8], row: RowRef<'_>| write_row(key, row, output);
-    let scanned = engine.session().scan((borrow(min), borrow(max)), Direction::Forward, most, write);
+    // Without bounds, what has no order is written in its own.
+    let scanned = engine.session().walk((borrow(min), borrow(max)), most, write);
     scanned.and(engine.close()).map_err(|error| target::engine_failure(&error))
 }
 
-fn dump_bytes(store: &DiskStore, (min, max): &Range, output: &mut Output) -> Result<(), Failure> {
+fn dump_bytes(store: &DiskStore, range: &Range, output: &mut Output) -> Result<(), Failure> {
+    match range {
+        (Bound::Unbounded, Bound::Unbounded) if !store.shape().is_ordered() => dump_unordered(store, output)?,
+        range => dump_ordered(store, range, output)?,
+    }
+    store.close().map_err(|error| disk::failure(&error))
+}
+
+/// Writes all keys in the trie's own order.
+fn dump_unordered(store: &DiskStore, output: &mut Output) -> Result<(), Failure> {
+    let mut last: Option<Vec<u8>> = None;
+    loop {
+        let portion = Portion {
+            lower: last.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
+            upper: Bound::Unbounded,
+            direction: skein_disk::Direction::Forward,
+            keys: WALK_KEYS,
+            bytes: WALK_BYTES,
+            values: true,
+        };
+        let found = store.walk(&portion).map_err(|error| disk::failure(&error))?;
+        for entry in found.entries {
+            if output.value(&entry.key, entry.value, None).is_break() {
+                return Ok(());
+            }
+            last = Some(entry.key);
+        }
+        if !found.more {
+            return Ok(());
+        }
+    }
+}
+
+fn dump_ordered(store: &DiskStore, (min, max): &Range, output: &mut Output) -> Result<(), Failure> {
     let failed = |error| disk::failure(&error);
     let mut cursor = store.cursor().map_err(failed)?;
     let mut next = match min {
@@ -49,8 +87,7 @@ fn dump_bytes(store: &DiskStore, (min, max): &Range, output: &mut Output) -> Res
         }
         next = cursor.next();
     }
-    drop(cursor);
-    store.close().map_err(failed)
+    Ok(())
 }
 
 fn write_row(key: &[u8], row: RowRef<'_>, output: &mut Output) -> ControlFlow<()> {

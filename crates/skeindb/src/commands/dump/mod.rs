@@ -1,4 +1,4 @@
-//! `skein dump`: a server's or a data folder's keys and values as text, in order.
+//! `skein dump`: a server's or a data folder's keys and values as text, in order if keys have one.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -30,7 +30,8 @@ with the same format gives it back. A hash or a sorted set with much in it has s
 keys alone. A dump is not a snapshot: it has every key that was there all the time, and of those that came or went \
 meanwhile some. Exit code 4 says that there were keys with a newline, which could not be written as lines.
 
-A folder of the disk engine is taken as what it was made as: with the rows of a server, as above, or with the plain values of a program.
+A folder of the disk engine is taken as what it was made as: with the rows of a server, as above, or with the plain values of a program. \
+A hash trie has no order of keys: a dump of all of it comes in the order of their hashes, and bounds are refused.
 
 Opening a data folder does what a server's start does: it takes the folder's lock and cuts off a torn log tail.";
 

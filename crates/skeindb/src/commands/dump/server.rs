@@ -1,4 +1,4 @@
-//! Reading a server: a page of keys, then their rows by pipelines, then the next page. What lies below a key is read piece by piece.
+//! Reading a server: a page of keys, in order if they have one, then their rows by pipelines, then the next page. What lies below a key is read piece by piece.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -18,6 +18,8 @@ const PIECE: &[u8] = b"1000";
 const OTHER_KIND: &str = "WRONGTYPE";
 /// What an error has in it that says that the user may not read all of these keys.
 const NO_RIGHT_TO_KEYS: &str = "permissions to access one of the keys";
+/// What an error has in it that says that keys have no order.
+const NO_ORDER: &str = "has no order of keys";
 /// What PEXPIRETIME answers for a key that is not there.
 const GONE: i64 = -2;
 /// A pipeline ends at this many bytes of commands, so that sending one never waits for its own replies: it fits
@@ -32,12 +34,30 @@ pub fn dump(server: &ServerTarget<'_>, range: Range, output: &mut Output) -> Res
         let count = PAGE.min(output.left).to_string();
         let (from, to) = (bounds::argument(&min, b"-"), bounds::argument(&max, b"+"));
         let page = peer.call(&[b"SK.RANGE", &from, &to, b"LIMIT", count.as_bytes(), b"NOVALUES"])?;
+        let is_all = (&min, &max) == (&Bound::Unbounded, &Bound::Unbounded);
+        if is_all && matches!(&page, Reply::Error(text) if text.contains(NO_ORDER)) {
+            return dump_unordered(&mut peer, output);
+        }
         let keys = keys_of(&peer, page)?;
         let Some(last) = keys.last() else { return Ok(()) };
         min = Bound::Excluded(last.clone());
         if dump_page(&mut peer, &keys, output)?.is_break() {
             return Ok(());
         }
+    }
+}
+
+/// Writes all rows, in the order in which the server's scan has their keys.
+fn dump_unordered(peer: &mut Peer, output: &mut Output) -> Result<(), Failure> {
+    let mut cursor = b"0".to_vec();
+    loop {
+        let count = PAGE.min(output.left).to_string();
+        let page = peer.call(&[b"SCAN", &cursor, b"COUNT", count.as_bytes()])?;
+        let (next, keys) = peer.page(page)?;
+        if dump_page(peer, &keys, output)?.is_break() || next == b"0" {
+            return Ok(());
+        }
+        cursor = next;
     }
 }
 
