@@ -167,8 +167,8 @@ impl Buffer {
                     fetched => return Ok(fetched?.map(|reference| look(&reference.frame.bytes))),
                 }
             }
-            if let Some(past) = self.read_past(id)? {
-                return Ok(Some(look(&past.frame.bytes)));
+            if let Some(page) = self.read_past(id)?.as_ref().and_then(|past| past.page.as_deref()) {
+                return Ok(Some(look(page)));
             }
             // Somebody may have brought it meanwhile.
             if !self.is_page(id) {

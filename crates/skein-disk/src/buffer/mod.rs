@@ -44,7 +44,7 @@ use skein_sync::locks::lock;
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 
 use crate::page::{Bytes, PageId, Place};
-use crate::page_file::{PageFile, Places};
+use crate::page_file::{Page, PageFile, Places};
 use crate::policy::{Fate, Replacement};
 use crate::{DiskError, Result};
 pub(crate) use checkpoint::{Durable, Moment};
@@ -143,26 +143,35 @@ impl Drop for Reference<'_> {
 #[derive(Debug)]
 struct Past<'b> {
     buffer: &'b Buffer,
-    frame: Arc<Frame>,
+    id: PageId,
+    place: Place,
+    /// None once somebody has taken it.
+    page: Option<Page>,
 }
 
 impl Past<'_> {
     /// The bytes, if this is the page, and nothing newer was written.
     fn bytes_of(&self, id: PageId) -> Option<&Bytes> {
         let newest = self.buffer.table.get(id)?.place();
-        (self.frame.id == id && self.frame.place() == newest).then(|| &*self.frame.bytes)
+        self.page.as_deref().filter(|_| self.id == id && newest == Some(self.place))
+    }
+
+    /// The page, to be changed.
+    fn into_copy(mut self) -> Option<Box<Bytes>> {
+        self.page.take().map(Page::into_copy)
     }
 
     /// Brings it to the cache, unless it is there, or there is no room: it was of use, and will be again if it lies on the way to others.
-    fn keep(&self) {
-        let (buffer, id) = (self.buffer, self.frame.id);
+    fn keep(mut self) {
+        let (buffer, id) = (self.buffer, self.id);
         let Some(entry) = buffer.table.get(id) else { return };
         if !entry.frame.load(PROTECT).is_null() || buffer.reserve().is_err() {
             return;
         }
         let came = {
             let _stripe = lock(buffer.stripe(id));
-            self.bytes_of(id).is_some() && Buffer::put(entry, self.frame.clone())
+            let page = self.page.take().filter(|_| entry.place() == Some(self.place));
+            page.is_some_and(|page| Buffer::put(entry, Frame::new(id, page, Some(self.place))))
         };
         if came { lock(&buffer.policy).come(id) } else { buffer.give_back_room() }
     }
@@ -170,9 +179,7 @@ impl Past<'_> {
 
 impl Drop for Past<'_> {
     fn drop(&mut self) {
-        if let Some(place) = self.frame.place() {
-            lock(&self.buffer.places).let_go(place);
-        }
+        lock(&self.buffer.places).let_go(self.place);
     }
 }
 
@@ -244,13 +251,13 @@ impl Buffer {
 
     /// Reads a page that is not in memory into the table; false if there is no such page. Its stripe is locked.
     fn read(&self, id: PageId, entry: &Entry) -> Result<bool> {
-        let Some(frame) = self.read_frame(id, entry)? else { return Ok(false) };
-        Ok(Self::put(entry, Arc::new(frame)))
+        let Some((place, page)) = self.read_page(id, entry)? else { return Ok(false) };
+        Ok(Self::put(entry, Frame::new(id, page, Some(place))))
     }
 
     /// Puts a frame into the table where none is; false if one is. The page's stripe is locked.
-    fn put(entry: &Entry, frame: Arc<Frame>) -> bool {
-        let frame = Arc::into_raw(frame).cast_mut();
+    fn put(entry: &Entry, frame: Frame) -> bool {
+        let frame = Arc::into_raw(Arc::new(frame)).cast_mut();
         // The writer may have published another form of it meanwhile; it takes no stripe for that.
         let null = ptr::null_mut();
         let came = entry.frame.compare_exchange(null, frame, Ordering::SeqCst, Ordering::SeqCst).is_ok();
@@ -261,11 +268,12 @@ impl Buffer {
         came
     }
 
-    fn read_frame(&self, id: PageId, entry: &Entry) -> Result<Option<Frame>> {
+    /// Reads the newest form of a page that was written, and says where it lies. Its stripe is locked.
+    fn read_page(&self, id: PageId, entry: &Entry) -> Result<Option<(Place, Page)>> {
         let Some(place) = entry.place() else { return Ok(None) };
         self.counts.misses.fetch_add(1, Ordering::Relaxed);
-        let bytes = self.file.page(place, id, &self.places)?;
-        Ok(Some(Frame::new(id, bytes, Some(place))))
+        let page = self.file.page(place, id, &self.places)?;
+        Ok(Some((place, page)))
     }
 
     /// Reads a page past the cache; none if there is no such page, or it is in memory by now.
@@ -275,9 +283,9 @@ impl Buffer {
         if !entry.frame.load(PROTECT).is_null() {
             return Ok(None);
         }
-        let Some(frame) = self.read_frame(id, entry)? else { return Ok(None) };
-        let is_kept = frame.place().is_some_and(|place| lock(&self.places).keep(place));
-        Ok(is_kept.then(|| Past { buffer: self, frame: Arc::new(frame) }))
+        let Some((place, page)) = self.read_page(id, entry)? else { return Ok(None) };
+        let is_kept = lock(&self.places).keep(place);
+        Ok(is_kept.then(|| Past { buffer: self, id, place, page: Some(page) }))
     }
 
     /// Whether there is such a page, in memory or in the file.

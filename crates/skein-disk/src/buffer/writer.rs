@@ -121,13 +121,24 @@ impl Writer<'_> {
     /// A page, to be changed.
     pub(crate) fn page_mut(&mut self, id: PageId) -> Result<&mut Bytes> {
         if !self.copies.contains_key(&id) {
-            let copy = Box::new(self.page(id)?.clone());
+            let copy = self.copy(id)?;
             self.copies.insert(id, copy);
         }
         self.copies
             .get_mut(&id)
             .map(|copy| &mut **copy)
             .ok_or_else(|| self.buffer.wrong(id, "it was not copied"))
+    }
+
+    /// A copy of a page. One that was read for this write alone is taken instead.
+    fn copy(&mut self, id: PageId) -> Result<Box<Bytes>> {
+        // Reads it, if nobody has.
+        self.page(id)?;
+        let read = self.past.iter().position(|past| past.bytes_of(id).is_some());
+        match read.and_then(|at| self.past.swap_remove(at).into_copy()) {
+            Some(taken) => Ok(taken),
+            None => Ok(Box::new(self.page(id)?.clone())),
+        }
     }
 
     /// A new page.
@@ -210,7 +221,7 @@ impl Writer<'_> {
         let old = self.exchange(&new, &freed);
         self.settle(&new, &freed, &old);
         published();
-        self.past.iter().for_each(Past::keep);
+        self.past.drain(..).for_each(Past::keep);
         Ok(())
     }
 

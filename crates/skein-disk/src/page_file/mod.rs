@@ -62,6 +62,16 @@ pub(crate) enum Page {
     Mapped(Mapped),
 }
 
+impl Page {
+    /// The page, to be changed.
+    pub(crate) fn into_copy(self) -> Box<Bytes> {
+        match self {
+            Self::Owned(bytes) => bytes,
+            Self::Mapped(mapped) => Box::new(mapped.bytes().clone()),
+        }
+    }
+}
+
 impl Deref for Page {
     type Target = Bytes;
 
