@@ -21,7 +21,7 @@ use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 use skein_sync::reclaim::PROTECT;
 
-use super::{Buffer, Stop};
+use super::{Buffer, Past, Stop};
 use crate::page::{Bytes, HEAD, Kind, PAGE, PageId, u32_at};
 use crate::{DiskError, Result};
 
@@ -167,7 +167,7 @@ impl Buffer {
                     fetched => return Ok(fetched?.map(|reference| look(&reference.frame.bytes))),
                 }
             }
-            if let Some(page) = self.read_past(id)?.as_ref().and_then(|past| past.page.as_deref()) {
+            if let Some(page) = self.read_past(id)?.as_ref().and_then(Past::bytes) {
                 return Ok(Some(look(page)));
             }
             // Somebody may have brought it meanwhile.

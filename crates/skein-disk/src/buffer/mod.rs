@@ -4,7 +4,8 @@
 //!   readers   view.rs    walk over frames, take no lock; where a page is not there: fetch it, walk again          long.rs   long values, whose pages no walk has to meet
 //!   writer    writer.rs  makes copies of the pages that it changes, and publishes all of them at one moment
 //!             table.rs   page id ─► frame, place in the file          frame.rs    a page in memory; its bytes never change
-//!             policy/    which page leaves                             checkpoint.rs   all that changed becomes the file's state
+//!             past.rs    pages that do not come to the cache           checkpoint.rs   all that changed becomes the file's state
+//!             policy/    which page leaves     evict.rs    how it does
 //!                                                                      compact.rs      pages move towards the file's begin
 //! ```
 //!
@@ -22,13 +23,15 @@
 //!
 //! # References
 //! Who fetched a page holds a [`Reference`] to it: it does not leave as long. A policy that proposes such a page moves it to the end of its line (section
-//! 2.2). If all pages are referred to, a reader reads past the cache; a writer is refused ([`DiskError::CacheInUse`]).
+//! 2.2). If all pages are referred to, a reader reads past the cache; a writer is refused ([`DiskError::CacheInUse`](crate::DiskError::CacheInUse)).
 
 mod checkpoint;
 mod compact;
+mod evict;
 mod frame;
 mod long;
 mod open;
+mod past;
 mod still;
 mod table;
 #[cfg(test)]
@@ -43,14 +46,15 @@ use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 use skein_sync::reclaim::{Collector, Guard, PROTECT};
 
-use crate::page::{Bytes, PageId, Place};
+use crate::Result;
+use crate::page::{PageId, Place};
 use crate::page_file::{Page, PageFile, Places};
-use crate::policy::{Fate, Replacement};
-use crate::{DiskError, Result};
+use crate::policy::Replacement;
 pub(crate) use checkpoint::{Durable, Moment};
 use frame::Frame;
 pub(crate) use long::{Long, NEXT, NO_PAGE, PIECE, Pieces};
 pub(crate) use open::{CacheOptions, read_state};
+use past::Past;
 pub(crate) use still::Still;
 use table::{Entry, Table};
 pub(crate) use view::{Stop, View, Wanted};
@@ -127,7 +131,7 @@ pub(crate) struct Reference<'b> {
 
 #[cfg(test)]
 impl Reference<'_> {
-    pub(crate) fn bytes(&self) -> &Bytes {
+    pub(crate) fn bytes(&self) -> &crate::page::Bytes {
         &self.frame.bytes
     }
 }
@@ -136,50 +140,6 @@ impl Drop for Reference<'_> {
     fn drop(&mut self) {
         self.frame.release();
         self.buffer.counts.referred.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A page that was read past the cache. Its place stays its own: so as long as the page's newest form lies there, this is it.
-#[derive(Debug)]
-struct Past<'b> {
-    buffer: &'b Buffer,
-    id: PageId,
-    place: Place,
-    /// None once somebody has taken it.
-    page: Option<Page>,
-}
-
-impl Past<'_> {
-    /// The bytes, if this is the page, and nothing newer was written.
-    fn bytes_of(&self, id: PageId) -> Option<&Bytes> {
-        let newest = self.buffer.table.get(id)?.place();
-        self.page.as_deref().filter(|_| self.id == id && newest == Some(self.place))
-    }
-
-    /// The page, to be changed.
-    fn into_copy(mut self) -> Option<Box<Bytes>> {
-        self.page.take().map(Page::into_copy)
-    }
-
-    /// Brings it to the cache, unless it is there, or there is no room: it was of use, and will be again if it lies on the way to others.
-    fn keep(mut self) {
-        let (buffer, id) = (self.buffer, self.id);
-        let Some(entry) = buffer.table.get(id) else { return };
-        if !entry.frame.load(PROTECT).is_null() || buffer.reserve().is_err() {
-            return;
-        }
-        let came = {
-            let _stripe = lock(buffer.stripe(id));
-            let page = self.page.take().filter(|_| entry.place() == Some(self.place));
-            page.is_some_and(|page| Buffer::put(entry, Frame::new(id, page, Some(self.place))))
-        };
-        if came { lock(&buffer.policy).come(id) } else { buffer.give_back_room() }
-    }
-}
-
-impl Drop for Past<'_> {
-    fn drop(&mut self) {
-        lock(&self.buffer.places).let_go(self.place);
     }
 }
 
@@ -276,104 +236,11 @@ impl Buffer {
         Ok(Some((place, page)))
     }
 
-    /// Reads a page past the cache; none if there is no such page, or it is in memory by now.
-    fn read_past(&self, id: PageId) -> Result<Option<Past<'_>>> {
-        let Some(entry) = self.table.get(id) else { return Ok(None) };
-        let _stripe = lock(self.stripe(id));
-        if !entry.frame.load(PROTECT).is_null() {
-            return Ok(None);
-        }
-        let Some((place, page)) = self.read_page(id, entry)? else { return Ok(None) };
-        let is_kept = lock(&self.places).keep(place);
-        Ok(is_kept.then(|| Past { buffer: self, id, place, page: Some(page) }))
-    }
-
     /// Whether there is such a page, in memory or in the file.
     fn is_page(&self, id: PageId) -> bool {
         self.table
             .get(id)
             .is_some_and(|entry| entry.place().is_some() || !entry.frame.load(PROTECT).is_null())
-    }
-
-    /// Makes room for one page more.
-    fn reserve(&self) -> Result<()> {
-        let fits = |resident| Some(resident + 1).filter(|count| *count <= self.cache);
-        while self.counts.resident.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_err() {
-            self.evict()?;
-        }
-        Ok(())
-    }
-
-    fn give_back_room(&self) {
-        self.counts.resident.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Lets a page leave; one that has changed is written first. It may have been no more, or come to be used again.
-    fn evict(&self) -> Result<()> {
-        let id = self.victim().ok_or(DiskError::CacheInUse { cache: self.cache })?;
-        let Some(entry) = self.table.get(id) else { return Ok(()) };
-        let _stripe = lock(self.stripe(id));
-        let guard = self.collector.enter();
-        let raw = entry.frame.load(PROTECT);
-        // SAFETY: the guard keeps it.
-        let Some(frame) = (unsafe { raw.as_ref() }) else { return Ok(()) };
-        if !frame.close() {
-            lock(&self.policy).come(id);
-            return Ok(());
-        }
-        if frame.is_dirty()
-            && let Err(error) = self.write_out(entry, frame)
-        {
-            frame.reopen();
-            lock(&self.policy).come(id);
-            return Err(error);
-        }
-        // The writer may have published another form of it meanwhile, which takes its room.
-        if entry.frame.compare_exchange(raw, ptr::null_mut(), Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            Self::retire(raw, &guard);
-            self.give_back_room();
-            self.counts.evictions.fetch_add(1, Ordering::Relaxed);
-        } else {
-            lock(&self.policy).come(id);
-        }
-        Ok(())
-    }
-
-    /// The page that the policy lets leave.
-    fn victim(&self) -> Option<PageId> {
-        let guard = self.collector.enter();
-        let frame_of = |id| {
-            let frame = self.table.get(id)?.frame.load(PROTECT);
-            let _ = &guard;
-            // SAFETY: the guard keeps it as long as the closure is used.
-            unsafe { frame.as_ref() }
-        };
-        let mut take_use = |id| frame_of(id).is_some_and(Frame::take_use);
-        let mut fate =
-            |id| if frame_of(id).is_some_and(Frame::is_referred) { Fate::Stays } else { Fate::Leaves };
-        lock(&self.policy).leave(&mut take_use, &mut fate)
-    }
-
-    /// Writes a frame that has changed to a free place. The page's stripe is locked.
-    fn write_out(&self, entry: &Entry, frame: &Frame) -> Result<()> {
-        let place = self.write_anew(&frame.bytes)?;
-        if frame.is_claimed() {
-            lock(&self.places).keep_taken(place);
-        }
-        frame.written(place);
-        self.set_place(entry, Some(place));
-        Ok(())
-    }
-
-    /// Writes a page to a free place, which has one reason to be kept then.
-    fn write_anew(&self, bytes: &Bytes) -> Result<Place> {
-        let place = lock(&self.places).take(&self.file)?;
-        if let Err(error) = self.file.write(place, bytes) {
-            lock(&self.places).let_go(place);
-            return Err(error);
-        }
-        self.counts.writes.fetch_add(1, Ordering::Relaxed);
-        Ok(place)
     }
 
     /// Sets where a page's newest written form lies, and lets go of the place before.

@@ -1,0 +1,73 @@
+//! Pages that were read past the cache: because there is no room for them, or so that they do not leave before they have been looked at.
+
+use skein_sync::locks::lock;
+use skein_sync::reclaim::PROTECT;
+
+use super::Buffer;
+use super::frame::Frame;
+use crate::Result;
+use crate::page::{Bytes, PageId, Place};
+use crate::page_file::Page;
+
+/// A page that was read past the cache. Its place stays its own: so as long as the page's newest form lies there, this is it.
+#[derive(Debug)]
+pub(super) struct Past<'b> {
+    buffer: &'b Buffer,
+    id: PageId,
+    place: Place,
+    /// None once somebody has taken it.
+    page: Option<Page>,
+}
+
+impl Past<'_> {
+    /// The bytes, if this is the page, and nothing newer was written.
+    pub(super) fn bytes_of(&self, id: PageId) -> Option<&Bytes> {
+        let newest = self.buffer.table.get(id)?.place();
+        self.page.as_deref().filter(|_| self.id == id && newest == Some(self.place))
+    }
+
+    /// The bytes, also if they are not the page's any more.
+    pub(super) fn bytes(&self) -> Option<&Bytes> {
+        self.page.as_deref()
+    }
+
+    /// The page, to be changed.
+    pub(super) fn into_copy(mut self) -> Option<Box<Bytes>> {
+        self.page.take().map(Page::into_copy)
+    }
+
+    /// Brings it to the cache, unless it is there, or there is no room: it was of use, and will be again if it lies on the way to others.
+    pub(super) fn keep(mut self) {
+        let (buffer, id) = (self.buffer, self.id);
+        let Some(entry) = buffer.table.get(id) else { return };
+        if !entry.frame.load(PROTECT).is_null() || buffer.reserve().is_err() {
+            return;
+        }
+        let came = {
+            let _stripe = lock(buffer.stripe(id));
+            let page = self.page.take().filter(|_| entry.place() == Some(self.place));
+            page.is_some_and(|page| Buffer::put(entry, Frame::new(id, page, Some(self.place))))
+        };
+        if came { lock(&buffer.policy).come(id) } else { buffer.give_back_room() }
+    }
+}
+
+impl Drop for Past<'_> {
+    fn drop(&mut self) {
+        lock(&self.buffer.places).let_go(self.place);
+    }
+}
+
+impl Buffer {
+    /// Reads a page past the cache; none if there is no such page, or it is in memory by now.
+    pub(super) fn read_past(&self, id: PageId) -> Result<Option<Past<'_>>> {
+        let Some(entry) = self.table.get(id) else { return Ok(None) };
+        let _stripe = lock(self.stripe(id));
+        if !entry.frame.load(PROTECT).is_null() {
+            return Ok(None);
+        }
+        let Some((place, page)) = self.read_page(id, entry)? else { return Ok(None) };
+        let is_kept = lock(&self.places).keep(place);
+        Ok(is_kept.then(|| Past { buffer: self, id, place, page: Some(page) }))
+    }
+}
