@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Parses a size in bytes with an optional unit: `512`, `64k`, `64kb`, `1g`. Units are powers of 1024.
+/// Parses a size in bytes with an optional unit: `512`, `64k`, `64kb`, `64KiB`, `1g`. Units are powers of 1024.
 ///
 /// # Errors
 /// A text that says what is accepted.
@@ -10,10 +10,10 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let (number, unit) = split_unit(text);
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
-        "k" | "kb" => 1 << 10,
-        "m" | "mb" => 1 << 20,
-        "g" | "gb" => 1 << 30,
-        "t" | "tb" => 1 << 40,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        "t" | "tb" | "tib" => 1 << 40,
         _ => return Err(format!("unknown unit {unit:?}; use b, k, m, g or t, as in 64m")),
     };
     let number: u64 =
@@ -81,6 +81,7 @@ mod tests {
         assert_eq!(parse_size("64k"), Ok(64 << 10));
         assert_eq!(parse_size("64KB"), Ok(64 << 10));
         assert_eq!(parse_size("2g"), Ok(2 << 30));
+        assert_eq!(parse_size("16MiB"), Ok(16 << 20));
         for bad in ["", "k", "-1", "1.5m", "3 apples", "99999999999999999999", "99999999999t"] {
             assert!(parse_size(bad).is_err(), "{bad:?} was taken");
         }
