@@ -43,8 +43,8 @@ pub(super) const NARROW: u8 = 32;
 const HEAD_MOST: usize = 5;
 const CHILDREN_MOST: usize = 256;
 
-/// Bytes that leaves take in a node at most: so many that a node of a hundred short rows has all of them, and two such nodes still lie in pages of their own after
-/// a split. With less, nodes of that size took two pages that were half full; with more, pages of long values did.
+/// Bytes that leaves take in a node at most: there is room for those of some hundred and fifty short rows. With 1,024, a node of so many took two pages, each half full; with
+/// nearly all of a page, rows of 100 bytes took a tenth more, since what lies in one record cannot be split.
 pub(super) const LEAVES_MOST: usize = 3072;
 
 /// Bytes of a node's leaves at most: so many that an array of pointers fits besides.
