@@ -7,6 +7,9 @@ use super::transaction::Transaction;
 use crate::Result;
 use crate::trie::{Direction, Portion};
 
+/// Bytes that are read at once to know which keys come next: a hash trie has them in its values.
+const BYTES: usize = 1 << 20;
+
 /// What [`Transaction::remove_range`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
@@ -17,7 +20,7 @@ pub struct Removed {
 }
 
 impl Transaction<'_> {
-    /// Removes the first keys within bounds, so many at most, and fewer if it is full before. A trie without order does so for all of its keys alone.
+    /// Removes the first keys within bounds, so many at most, and fewer if it is full before, or they have a megabyte. A trie without order does so for all of its keys alone.
     ///
     /// # Errors
     /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) if the trie has none and there is a bound; otherwise as [`set`](Self::set).
@@ -25,7 +28,8 @@ impl Transaction<'_> {
         let (keys, mut more) = self.keys_within(bounds, most)?;
         let mut count = 0_usize;
         for key in &keys {
-            if count > 0 && self.is_full() {
+            // Keys of one hash may come together, also if they are more.
+            if count == most || count > 0 && self.is_full() {
                 more = true;
                 break;
             }
@@ -45,17 +49,10 @@ impl Transaction<'_> {
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
         most: usize,
     ) -> Result<(Vec<Vec<u8>>, bool)> {
-        self.check()?;
-        let trie = &self.shared.trie;
-        if (lower, upper) == (Bound::Unbounded, Bound::Unbounded) {
-            let keys = trie.some_keys(&mut self.writer, most).map_err(|stop| self.writer.fault(stop))?;
-            if let Some(keys) = keys {
-                let more = keys.len() == most;
-                return Ok((keys, more));
-            }
-        }
-        let (direction, bytes) = (Direction::Forward, usize::MAX);
-        let found = self.range(&Portion { lower, upper, direction, keys: most, bytes, values: false })?;
+        let is_all = (lower, upper) == (Bound::Unbounded, Bound::Unbounded);
+        let direction = Direction::Forward;
+        let portion = Portion { lower, upper, direction, keys: most, bytes: BYTES, values: false };
+        let found = if is_all { self.walk(&portion)? } else { self.range(&portion)? };
         Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::leaves;
-use super::node::{ARRAY, LEAVES, LIST, Layout, NARROW, Node, Result, SAME, VALUE, leaves_most};
+use super::node::{ARRAY, HEAD_MOST, LEAVES, LIST, Layout, NARROW, Node, Result, SAME, VALUE, leaves_most};
 use super::value::{self, Versioned};
 use crate::record::{POINTER, RecordId};
 
@@ -87,7 +87,7 @@ impl<'v> Content<'v> {
             Layout::Array(n) => POINTER * n,
         };
         let value = if self.value.is_some() { value::TAKES_MOST } else { 0 };
-        5 + self.prefix.len() + value + leaves::takes(self.leaves.len(), leaves) + children
+        HEAD_MOST + self.prefix.len() + value + leaves::takes(self.leaves.len(), leaves) + children
     }
 
     /// The bytes of its record.

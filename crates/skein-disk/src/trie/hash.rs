@@ -205,20 +205,6 @@ pub(super) fn after<'p>(portion: &Portion<'p>) -> crate::Result<Option<&'p [u8]>
     }
 }
 
-/// Some keys, in the order of their hashes, so many at most.
-pub(super) fn some_keys(core: &Core, pages: &mut impl Pages, most: usize) -> Walked<Vec<Vec<u8>>> {
-    let mut walk = Walk::begin(core, pages, Bound::Unbounded, Direction::Forward)?;
-    let (mut keys, mut entry) = (Vec::new(), Vec::new());
-    while keys.len() < most
-        && let Some(id) = walk.next(pages)?
-    {
-        entry.clear();
-        read_value(pages, id, &mut entry)?;
-        keys.push(key_of(&entry).ok_or_else(|| wrong(id.record, "its value has no key"))?.to_vec());
-    }
-    Ok(keys)
-}
-
 /// The value that a node's bytes are, or, of a hash trie, those after the key if it is this one.
 pub(super) fn value_of<'e>(is_hashed: bool, bytes: &'e [u8], key: &[u8]) -> Option<&'e [u8]> {
     if is_hashed { (key_of(bytes) == Some(key)).then(|| &bytes[LENGTH + key.len()..]) } else { Some(bytes) }

@@ -284,18 +284,6 @@ impl Trie {
         }
     }
 
-    /// Some keys, so many at most, if the trie keeps no order of them; none if it does.
-    ///
-    /// # Errors
-    /// As [`get_into`](Self::get_into).
-    pub(crate) fn some_keys(&self, pages: &mut impl Pages, most: usize) -> Walked<Option<Vec<Vec<u8>>>> {
-        match &self.nodes {
-            Nodes::Compressed { core, hashing: Some(_) } => hash::some_keys(core, pages, most).map(Some),
-            Nodes::Fixed(fixed) => fixed.some_keys(pages, most),
-            Nodes::Compressed { .. } => Ok(None),
-        }
-    }
-
     /// A cursor before the first key.
     ///
     /// # Errors

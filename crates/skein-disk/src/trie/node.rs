@@ -40,7 +40,7 @@ pub(super) const SAME: u8 = 16;
 pub(super) const NARROW: u8 = 32;
 
 /// Bytes before a prefix at most.
-const HEAD_MOST: usize = 5;
+pub(super) const HEAD_MOST: usize = 5;
 const CHILDREN_MOST: usize = 256;
 
 /// Bytes that leaves take in a node at most: there is room for those of some hundred and fifty short rows. With 1,024, a node of so many took two pages, each half full; with

@@ -91,5 +91,9 @@ fn a_server_over_a_hash_trie_is_dumped_and_its_folder_too() {
     let refused = run(["dump", "--from", &server.address, "--prefix", "goose"]);
     assert_refused(&refused, 1, &["has no order of keys"]);
     server.stop();
-    assert!(sorted(run(["dump", "--data", folder.path().to_str().unwrap()])) == all);
+    let name = folder.path().to_str().unwrap();
+    assert!(sorted(run(["dump", "--data", name])) == all);
+    for bound in ["[goose", "(goose"] {
+        assert_refused(&run(["dump", "--data", name, "--min", bound]), 1, &["has no order of keys"]);
+    }
 }

@@ -134,8 +134,8 @@ fn what_a_hash_trie_has_is_dumped_and_loaded_elsewhere() {
         assert!(stdout_of(run(["dump", "--data", other.path().to_str().unwrap()])) == all, "{shape}");
         let few = stdout_of(run(["dump", "--data", name, "--limit", "7", "--format", "lines"]));
         assert_eq!(few.split_inclusive(|byte| *byte == b'\n').count(), 7);
-        // What takes an order is refused as before.
-        for range in [["--prefix", "goose 1"], ["--min", "[a"], ["--max", "[z"]] {
+        // What takes an order is refused as before. (A lower bound that leaves its key out was not: what came was what lies behind it in the order of hashes.)
+        for range in [["--prefix", "goose 1"], ["--min", "[a"], ["--min", "(a"], ["--max", "[z"]] {
             let arguments = ["dump", "--data", name, range[0], range[1]];
             assert_refused(&run(arguments), 1, &["a hash trie has no order"]);
         }

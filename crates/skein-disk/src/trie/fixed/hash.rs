@@ -207,25 +207,6 @@ impl Hashed<'_> {
         Ok(true)
     }
 
-    /// Some keys, in the order of their hashes, so many at most.
-    pub(super) fn some_keys(self, pages: &mut impl Pages, most: usize) -> Walked<Vec<Vec<u8>>> {
-        let (mut keys, mut stack) = (Vec::new(), vec![(self.trie.root, 0)]);
-        while keys.len() < most
-            && let Some((id, depth)) = stack.pop()
-        {
-            if depth == self.depth() {
-                self.visit(pages, id, |_, _, key, _| {
-                    keys.push(key);
-                    keys.len() < most
-                })?;
-                continue;
-            }
-            let children = self.trie.children(pages, id)?;
-            stack.extend(children.into_iter().rev().map(|child| (child.1, depth + 1)));
-        }
-        Ok(keys)
-    }
-
     /// The keys of a portion in the order of their hashes, with what they have; keys of one hash are of one portion.
     pub(super) fn collect(self, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
         let edge = after(portion)?.map(|key| self.hashing.hash(key));

@@ -194,11 +194,6 @@ impl Fixed {
         }
     }
 
-    /// Some keys, so many at most, if the trie keeps no order of them; none if it does.
-    pub(super) fn some_keys(&self, pages: &mut impl Pages, most: usize) -> Walked<Option<Vec<Vec<u8>>>> {
-        self.hashing.as_ref().map(|hashing| self.hashed(hashing).some_keys(pages, most)).transpose()
-    }
-
     /// Looks at all of the trie.
     pub(super) fn check(&self, pages: &mut impl Pages) -> Walked<Census> {
         check::check(self, pages)

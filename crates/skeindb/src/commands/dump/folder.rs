@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskStore, Durability, Portion};
 use skein_server::Engine;
-use skein_store::RowRef;
+use skein_store::{Direction, RowRef};
 
 use super::Output;
 use crate::bounds::Range;
@@ -12,9 +12,9 @@ use crate::disk;
 use crate::exit::Failure;
 use crate::target::{self, Contents, FolderTarget};
 
-/// Keys and bytes of a step of a walk in no order.
-const WALK_KEYS: usize = 1_000;
-const WALK_BYTES: usize = 1 << 20;
+/// Keys and bytes that are read at once.
+const STEP_KEYS: usize = 1_000;
+const STEP_BYTES: usize = 1 << 20;
 
 /// Writes the rows of `folder` within `range`.
 pub fn dump(folder: &FolderTarget<'_>, range: &Range, output: &mut Output) -> Result<(), Failure> {
@@ -24,70 +24,47 @@ pub fn dump(folder: &FolderTarget<'_>, range: &Range, output: &mut Output) -> Re
     }
 }
 
-fn dump_rows(engine: &Engine, (min, max): &Range, output: &mut Output) -> Result<(), Failure> {
+fn dump_rows(engine: &Engine, range: &Range, output: &mut Output) -> Result<(), Failure> {
     let most = usize::try_from(output.left).unwrap_or(usize::MAX);
+    let bounds = (borrow(&range.0), borrow(&range.1));
     let write = |key: &[u8], row: RowRef<'_>| write_row(key, row, output);
-    // Without bounds, what has no order is written in its own.
-    let scanned = engine.session().walk((borrow(min), borrow(max)), most, write);
+    let mut session = engine.session();
+    let scanned = if is_all(range) {
+        session.walk(bounds, most, write)
+    } else {
+        session.scan(bounds, Direction::Forward, most, write)
+    };
     scanned.and(engine.close()).map_err(|error| target::engine_failure(&error))
 }
 
-fn dump_bytes(store: &DiskStore, range: &Range, output: &mut Output) -> Result<(), Failure> {
-    match range {
-        (Bound::Unbounded, Bound::Unbounded) if !store.shape().is_ordered() => dump_unordered(store, output)?,
-        range => dump_ordered(store, range, output)?,
-    }
-    store.close().map_err(|error| disk::failure(&error))
+/// Whether a range has no bounds. Then keys that have no order are written in the one that their engine has; with bounds they are refused.
+fn is_all(range: &Range) -> bool {
+    *range == (Bound::Unbounded, Bound::Unbounded)
 }
 
-/// Writes all keys in the trie's own order.
-fn dump_unordered(store: &DiskStore, output: &mut Output) -> Result<(), Failure> {
-    let mut last: Option<Vec<u8>> = None;
+fn dump_bytes(store: &DiskStore, range: &Range, output: &mut Output) -> Result<(), Failure> {
+    let read = if is_all(range) { DiskStore::walk } else { DiskStore::range };
+    let (mut lower, upper) = (range.0.clone(), borrow(&range.1));
     loop {
         let portion = Portion {
-            lower: last.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
-            upper: Bound::Unbounded,
+            lower: borrow(&lower),
+            upper,
             direction: skein_disk::Direction::Forward,
-            keys: WALK_KEYS,
-            bytes: WALK_BYTES,
+            keys: STEP_KEYS,
+            bytes: STEP_BYTES,
             values: true,
         };
-        let found = store.walk(&portion).map_err(|error| disk::failure(&error))?;
+        let found = read(store, &portion).map_err(|error| disk::failure(&error))?;
         for entry in found.entries {
             if output.value(&entry.key, entry.value, None).is_break() {
-                return Ok(());
+                return store.close().map_err(|error| disk::failure(&error));
             }
-            last = Some(entry.key);
+            lower = Bound::Excluded(entry.key);
         }
         if !found.more {
-            return Ok(());
+            return store.close().map_err(|error| disk::failure(&error));
         }
     }
-}
-
-fn dump_ordered(store: &DiskStore, (min, max): &Range, output: &mut Output) -> Result<(), Failure> {
-    let failed = |error| disk::failure(&error);
-    let mut cursor = store.cursor().map_err(failed)?;
-    let mut next = match min {
-        Bound::Unbounded => cursor.next(),
-        Bound::Included(key) | Bound::Excluded(key) => cursor.seek(key),
-    };
-    while let Some(entry) = next.map_err(failed)? {
-        let is_past = match max {
-            Bound::Unbounded => false,
-            Bound::Included(key) => entry.key > *key,
-            Bound::Excluded(key) => entry.key >= *key,
-        };
-        if is_past {
-            break;
-        }
-        let is_left_out = matches!(min, Bound::Excluded(key) if *key == entry.key);
-        if !is_left_out && output.value(&entry.key, entry.value, None).is_break() {
-            break;
-        }
-        next = cursor.next();
-    }
-    Ok(())
 }
 
 fn write_row(key: &[u8], row: RowRef<'_>, output: &mut Output) -> ControlFlow<()> {
