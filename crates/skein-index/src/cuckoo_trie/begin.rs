@@ -6,8 +6,10 @@
 //! ```
 //!
 //! Such a node is found by the hash of a name; that the name is the key's beginning, nothing says at first, since entries hold no names. But each node below is
-//! the child of the one above, so a leaf below has a key that begins with the name: if that key begins as the one that is searched for,
-//! the search was on its way all the time. The paper begins at the root (section 4.7 names what that costs where keys share much).
+//! the child of the one above, so a leaf below has a key that begins with the name. If that key begins as the one that is searched for, and the name is as long as it was
+//! taken to be, the search was on its way all the time. The length is not to be taken for granted: a longer or shorter beginning of the same key may have the same hash. A branch
+//! says how long its name is, and if that is right for one below the node, it is for all. The paper begins at the root (section 4.7 names what that costs where keys share
+//! much).
 
 use super::CuckooTrie;
 use super::change::Obstacle;
@@ -81,14 +83,22 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     #[inline(never)]
     fn stop_by_hints(&self, prefixes: &mut Prefixes<'_, '_, V>, trail: &mut Trail) -> Option<Stop> {
         let start = self.start_by_hints(prefixes, &mut trail.sums)?;
-        let stop = self.descend_from(self.guess(start)?, prefixes, |named| trail.meet(named)).ok()?;
-        let below = self.any_key_below(stop.at)?;
-        Symbols::of(prefixes.key()).begins_as(Symbols::of(below), start.depth).then_some(stop)
+        let mut is_its_depth_known = false;
+        let pass = |named: &Named| {
+            is_its_depth_known |= named.is_branch_of_its_depth();
+            trail.meet(named);
+        };
+        let stop = self.descend_from(self.guess(start)?, prefixes, pass).ok()?;
+        let below =
+            self.any_key_below(stop.at, |named| is_its_depth_known |= named.is_branch_of_its_depth())?;
+        let begins = || Symbols::of(prefixes.key()).begins_as(Symbols::of(below), start.depth);
+        (is_its_depth_known && begins()).then_some(stop)
     }
 
-    /// The key of a leaf below a node; none if something changes meanwhile.
-    fn any_key_below(&self, mut at: Named) -> Option<&[u8]> {
+    /// The key of a leaf below a node, after `each` has seen the nodes on the way; none if something changes meanwhile.
+    fn any_key_below(&self, mut at: Named, mut each: impl FnMut(&Named)) -> Option<&[u8]> {
         loop {
+            each(&at);
             let entry = at.node.entry;
             at = match entry.kind() {
                 // SAFETY: a leaf, read under the caller's guard.

@@ -108,6 +108,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             match entry.kind() {
                 Kind::Branch => {
                     shape.branches += 1;
+                    let depth = entry.depth() as usize;
+                    ensure!(depth == name.len(), "branch {name:?} says that it is {depth} symbols deep");
                     ensure!(
                         parent.is_none() || entry.bitmap().count_ones() > 1,
                         "branch {name:?} has one child"

@@ -3,13 +3,14 @@
 //! ```text
 //!   lane   32 bits   0 │ parent's color 3 │ symbol + 1, 6 │ secondary 1 │ tag 21          0: no entry
 //!   small   8 bits   link 3 │ kind 2 │ color 3
-//!   low    64 bits   leaf: record 48    branch: bitmap 33    jump: its symbols, five bits each, the last one in the lowest
+//!   low    64 bits   leaf: record 48    branch: depth 31 │ bitmap 33    jump: its symbols, five bits each, the last one in the lowest
 //!   high   16 bits                                           jump: the first symbols, if there are many, and how many there are
 //! ```
 //!
 //! Tag and place tell the hash of the node's name (`table.rs`); with the last symbol, that tells the hash of the parent's name; the parent's color tells
 //! which of the nodes with that hash is the parent. So a search that has the parent knows its child, and no entry holds a name
-//! (Cuckoo Trie, sections 4.2 and 4.3, figure 4). A jump's child is known by its own color, which the jump holds as its link.
+//! (Cuckoo Trie, sections 4.2 and 4.3, figure 4). A jump's child is known by its own color, which the jump holds as its link. A branch says how many symbols its name has, for
+//! searches that did not come from the root (`begin.rs`); the paper has nothing in these bits.
 
 use super::symbol::{SYMBOLS, Symbols};
 use crate::record::Record;
@@ -59,10 +60,10 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// A branch with these children, a bit for each symbol.
-    pub(super) fn branch(bitmap: u64) -> Self {
-        debug_assert!(bitmap >> SYMBOLS == 0);
-        Self { kind: Kind::Branch, link: 0, low: bitmap, high: 0 }
+    /// A branch with these children, a bit for each symbol, whose name has `depth` symbols.
+    pub(super) fn branch(bitmap: u64, depth: u32) -> Self {
+        debug_assert!(bitmap >> SYMBOLS == 0 && depth >> (u64::BITS - SYMBOLS as u32) == 0);
+        Self { kind: Kind::Branch, link: 0, low: u64::from(depth) << SYMBOLS | bitmap, high: 0 }
     }
 
     /// A leaf; `record` is 0 if it is not known yet.
@@ -127,7 +128,7 @@ impl Entry {
 
     /// The root: it has a bucket of its own, and no name to be found by.
     pub(super) fn root() -> Self {
-        Self::new(lane(0, false, 0, UNDER_JUMP), 0, Body::branch(0))
+        Self::new(lane(0, false, 0, UNDER_JUMP), 0, Body::branch(0, 0))
     }
 
     pub(super) fn is_none(self) -> bool {
@@ -191,6 +192,12 @@ impl Entry {
     #[inline(always)]
     pub(super) fn bitmap(self) -> u64 {
         self.low & ((1 << SYMBOLS) - 1)
+    }
+
+    /// How many symbols a branch's name has.
+    #[inline(always)]
+    pub(super) fn depth(self) -> u32 {
+        (self.low >> SYMBOLS) as u32
     }
 
     /// The symbol of a branch's first child.
@@ -261,10 +268,10 @@ mod tests {
     #[test]
     fn an_entry_gives_back_what_went_in() {
         let lane = lane(0x1f_0f0f, true, 32, 6);
-        let entry = Entry::new(lane, 5, Body::branch(0x1_8000_0001));
+        let entry = Entry::new(lane, 5, Body::branch(0x1_8000_0001, 104_858));
         assert_eq!((entry.lane & TAG, entry.is_secondary(), entry.symbol()), (0x1f_0f0f, true, 32));
         assert_eq!((entry.parent(), entry.color(), entry.kind()), (6, 5, Kind::Branch));
-        assert_eq!(entry.bitmap(), 0x1_8000_0001);
+        assert_eq!((entry.bitmap(), entry.depth()), (0x1_8000_0001, 104_858));
         assert_eq!((entry.moved().is_secondary(), entry.moved().moved()), (false, entry));
         assert_eq!((entry.with_parent(0).parent(), entry.with_parent(0).symbol()), (0, 32));
         let leaf = entry.with_body(Body::leaf(0x7fff_1234_5678));
@@ -284,7 +291,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_never_taken_for_none() {
-        assert!(!Entry::new(lane(0, false, 0, 0), 0, Body::branch(0)).is_none());
+        assert!(!Entry::new(lane(0, false, 0, 0), 0, Body::branch(0, 0)).is_none());
         assert!(!Entry::root().is_none());
     }
 }

@@ -176,7 +176,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let spot = change.take_node(&branch.node)?;
         let symbol = Symbols::of(key).at(branch.depth);
         let entry = branch.node.entry;
-        change.set_low(spot, entry.bitmap() | 1 << symbol);
+        change.set_low(spot, entry.low | 1 << symbol);
         let hash = self.table.extend(branch.hash, symbol);
         let (leaf, _) = change.place(hash, symbol, entry.color(), Body::leaf(0))?;
         self.table.depths.note(hash, branch.depth + 1, |start| self.has_node(key, start));
@@ -199,7 +199,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let child = if ends { Some(change.take_node(&self.below_jump(&at)?.node)?) } else { None };
         let fork_hash = jump.jump_symbols(0, shared).fold(at.hash, |hash, symbol| table.extend(hash, symbol));
         let (old, new) = (jump.jump_symbol(shared), Symbols::of(key).at(at.depth + shared));
-        let fork = Body::branch(1 << old | 1 << new);
+        let fork = Body::branch(1 << old | 1 << new, at.depth + shared);
         let color = if shared == 0 {
             change.set_body(top, fork);
             jump.color()
@@ -242,7 +242,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let body = leaf.node.entry.body();
         let down = self.plan_descent(change, ours, &leaf, fork)?;
         let (old, new) = (theirs.at(fork), ours.at(fork));
-        change.set_body(down.spot, Body::branch(1 << old | 1 << new));
+        change.set_body(down.spot, Body::branch(1 << old | 1 << new, fork));
         let old_hash = self.table.extend(down.hash, old);
         // Those of the new leaf have mostly been asked for already.
         self.table.prefetch(self.table.pair(old_hash));

@@ -84,7 +84,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let rest = parent.node.entry.bitmap() & !(1 << leaf.entry.symbol());
         let stays = parent.node.bucket == ROOT || rest.count_ones() > 1;
         if stays {
-            change.set_body(above, Body::branch(rest));
+            change.set_body(above, Body::branch(rest, parent.depth));
         } else {
             let symbol = rest.trailing_zeros() as u8;
             let child = self.below_branch(&parent, symbol)?.node;

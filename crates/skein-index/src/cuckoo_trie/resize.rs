@@ -3,7 +3,7 @@
 //! A bucket is split by its entries alone (`table.rs`): a step locks two buckets and moves four entries at most. Steps are taken by
 //! writers that found both buckets of a new entry full while the table is loaded to its aim, after their change is made, or before it if there is no
 //! room otherwise; and by removals that leave the table far from its aim. So the load stays where it is wanted, and an operation pays for
-//! [`STEPS`] of them each time. Source: linear hashing (Litwin, VLDB 1980).
+//! [`STEPS`] of them each time; only the removal of the last key takes all that is left. Source: linear hashing (Litwin, VLDB 1980).
 
 use skein_sync::spin::Backoff;
 
@@ -136,7 +136,9 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             return;
         }
         let Some(_resizing) = self.table.try_lock() else { return };
-        for _ in 0..STEPS {
+        let mut steps = 0..STEPS;
+        // Merges may have failed, or been another thread's to do; after the last key nobody comes to make up for them.
+        while steps.next().is_some() || self.entries.sum() == 0 {
             let size = self.table.size();
             if size == Table::<V>::LEAST || self.has_load(EMPTY) || !self.merge_last(size - 1) {
                 break;

@@ -49,6 +49,15 @@ pub(super) struct Named {
     pub(super) depth: u32,
 }
 
+impl Named {
+    /// Whether it is a branch, and its name has as many symbols as it is taken to have.
+    #[inline(always)]
+    pub(super) fn is_branch_of_its_depth(&self) -> bool {
+        let entry = self.node.entry;
+        entry.kind() == Kind::Branch && entry.depth() == self.depth
+    }
+}
+
 /// Where a search along a key ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {

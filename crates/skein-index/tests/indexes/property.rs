@@ -158,9 +158,10 @@ proptest! {
         cuckoo_trie::<{ 2 | CUCKOO_WITHOUT_PREFETCH }>(&operations);
     }
 
+    // In a small table a run of one symbol comes back to its hash so soon that an index in thirty thousand has no color left for a key.
     #[test]
     fn cuckoo_trie_with_zero_tails(operations in operations(&zero_tails(), 300)) {
-        cuckoo_trie::<2>(&operations);
+        cuckoo_trie::<8>(&operations);
     }
 
     #[test]
