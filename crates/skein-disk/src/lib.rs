@@ -16,6 +16,7 @@ mod catalog;
 mod error;
 mod kind;
 mod page;
+mod page_buf;
 mod page_file;
 mod policy;
 mod record;

@@ -62,12 +62,11 @@ impl Kind {
 pub(crate) struct Bytes(pub(crate) [u8; PAGE]);
 
 impl Bytes {
-    /// An empty page, on the heap.
-    pub(crate) fn new(id: PageId, kind: Kind) -> Box<Self> {
-        let mut bytes = Box::new(Self([0; PAGE]));
-        bytes.0[ID..ID + 4].copy_from_slice(&id.0.to_le_bytes());
-        bytes.0[KIND] = kind as u8;
-        bytes
+    /// Makes it an empty page.
+    pub(crate) fn reset(&mut self, id: PageId, kind: Kind) {
+        self.0.fill(0);
+        self.0[ID..ID + 4].copy_from_slice(&id.0.to_le_bytes());
+        self.0[KIND] = kind as u8;
     }
 
     /// The id that the page says it has.
@@ -137,11 +136,12 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page_buf::PageBuf;
 
     #[test]
     fn what_was_changed_after_sealing_is_noticed() {
         let id = PageId(7);
-        let mut page = Bytes::new(id, Kind::Records);
+        let mut page = PageBuf::new(id, Kind::Records);
         page.body_mut()[5] = 1;
         page.seal();
         assert_eq!(page.verify(id), Ok(()));

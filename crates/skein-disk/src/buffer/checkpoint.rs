@@ -19,7 +19,8 @@ use skein_sync::reclaim::PROTECT;
 use super::Buffer;
 use super::frame::Frame;
 use crate::Result;
-use crate::page::{Bytes, HEAD, Kind, PageId, Place};
+use crate::page::{HEAD, Kind, PageId, Place};
+use crate::page_buf::PageBuf;
 use crate::page_file::{Header, PER_PAGE};
 
 /// What the last header leads to.
@@ -217,7 +218,7 @@ impl Buffer {
         before: impl Iterator<Item = u32>,
         changes: &[(usize, u32)],
     ) -> Result<Place> {
-        let mut page = Bytes::new(PageId(number as u32), kind);
+        let mut page = PageBuf::new(PageId(number as u32), kind);
         let mut set = |at: usize, place: u32| {
             page.0[HEAD + 4 * at..][..4].copy_from_slice(&place.to_le_bytes());
         };

@@ -13,6 +13,7 @@ use super::table::Table;
 use super::writer::Writing;
 use super::{Buffer, CACHE_LEAST, Counts, STRIPES};
 use crate::page::{Bytes, HEAD, Kind, PageId, Place, u32_at};
+use crate::page_buf::PageBuf;
 use crate::page_file::{GROWTH, Header, PER_PAGE, PageFile, Places, Reading};
 use crate::{DiskError, Policy, Result};
 
@@ -144,13 +145,7 @@ fn read_maps(file: &PageFile, header: Header, places: &mut Places) -> Result<Dur
     Ok(durable)
 }
 
-fn read_list(
-    file: &PageFile,
-    places: &mut Places,
-    place: Place,
-    number: u32,
-    kind: Kind,
-) -> Result<Box<Bytes>> {
+fn read_list(file: &PageFile, places: &mut Places, place: Place, number: u32, kind: Kind) -> Result<PageBuf> {
     keep(file, places, place)?;
     let page = file.read(place, PageId(number))?;
     if page.kind() == Some(kind) {

@@ -7,6 +7,7 @@ use super::Buffer;
 use super::frame::Frame;
 use crate::Result;
 use crate::page::{Bytes, PageId, Place};
+use crate::page_buf::PageBuf;
 use crate::page_file::Page;
 
 /// A page that was read past the cache. Its place stays its own: so as long as the page's newest form lies there, this is it.
@@ -32,7 +33,7 @@ impl Past<'_> {
     }
 
     /// The page, to be changed.
-    pub(super) fn into_copy(mut self) -> Option<Box<Bytes>> {
+    pub(super) fn into_copy(mut self) -> Option<PageBuf> {
         self.page.take().map(Page::into_copy)
     }
 

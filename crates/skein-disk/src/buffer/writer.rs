@@ -14,6 +14,7 @@ use skein_sync::reclaim::{Guard, LocalGuard, PROTECT};
 use super::frame::Frame;
 use super::{Buffer, Past, Stop};
 use crate::page::{Bytes, Kind, PageId};
+use crate::page_buf::PageBuf;
 use crate::page_file::Page;
 use crate::{DiskError, Result};
 
@@ -37,7 +38,7 @@ pub(crate) struct Writer<'b> {
     writing: MutexGuard<'b, Writing>,
     /// It keeps the frames that are read.
     guard: LocalGuard<'b>,
-    copies: BTreeMap<PageId, Box<Bytes>>,
+    copies: BTreeMap<PageId, PageBuf>,
     /// Pages that this write has made, and those that it takes away.
     made: Vec<PageId>,
     freed: Vec<PageId>,
@@ -131,13 +132,13 @@ impl Writer<'_> {
     }
 
     /// A copy of a page. One that was read for this write alone is taken instead.
-    fn copy(&mut self, id: PageId) -> Result<Box<Bytes>> {
+    fn copy(&mut self, id: PageId) -> Result<PageBuf> {
         // Reads it, if nobody has.
         self.page(id)?;
         let read = self.past.iter().position(|past| past.bytes_of(id).is_some());
         match read.and_then(|at| self.past.swap_remove(at).into_copy()) {
             Some(taken) => Ok(taken),
-            None => Ok(Box::new(self.page(id)?.clone())),
+            None => Ok(PageBuf::copy_of(self.page(id)?)),
         }
     }
 
@@ -146,7 +147,7 @@ impl Writer<'_> {
         let free = self.writing.free.pop();
         let id = free.or_else(|| self.buffer.table.grow());
         let id = id.ok_or(DiskError::FileFull { pages: self.buffer.table.len() })?;
-        self.copies.insert(id, Bytes::new(id, kind));
+        self.copies.insert(id, PageBuf::new(id, kind));
         self.made.push(id);
         Ok(id)
     }

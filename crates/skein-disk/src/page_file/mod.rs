@@ -27,6 +27,7 @@ use mapping::{Mapped, Mapping};
 pub(crate) use places::Places;
 
 use crate::page::{Bytes, PAGE, PageId, Place};
+use crate::page_buf::PageBuf;
 use crate::{DiskError, Result};
 
 /// Pages by which the file grows.
@@ -58,16 +59,16 @@ impl FromStr for Reading {
 /// A page that was read, or made.
 #[derive(Debug)]
 pub(crate) enum Page {
-    Owned(Box<Bytes>),
+    Owned(PageBuf),
     Mapped(Mapped),
 }
 
 impl Page {
     /// The page, to be changed.
-    pub(crate) fn into_copy(self) -> Box<Bytes> {
+    pub(crate) fn into_copy(self) -> PageBuf {
         match self {
             Self::Owned(bytes) => bytes,
-            Self::Mapped(mapped) => Box::new(mapped.bytes().clone()),
+            Self::Mapped(mapped) => PageBuf::copy_of(mapped.bytes()),
         }
     }
 }
@@ -146,7 +147,7 @@ impl PageFile {
     }
 
     /// Reads the page at a place, which is to be this one.
-    pub(crate) fn read(&self, place: Place, id: PageId) -> Result<Box<Bytes>> {
+    pub(crate) fn read(&self, place: Place, id: PageId) -> Result<PageBuf> {
         let page = self.read_raw(place)?;
         page.verify(id).map_err(|what| self.damaged(place, what))?;
         Ok(page)
@@ -165,8 +166,8 @@ impl PageFile {
         }
     }
 
-    fn read_raw(&self, place: Place) -> Result<Box<Bytes>> {
-        let mut page = Box::new(Bytes([0; PAGE]));
+    fn read_raw(&self, place: Place) -> Result<PageBuf> {
+        let mut page = PageBuf::of_any_bytes();
         let read = self.file.read_at(&mut page.0, offset_of(place));
         match read.map_err(|error| DiskError::io("read", &self.path, &error))? {
             PAGE => Ok(page),

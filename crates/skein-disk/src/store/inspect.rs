@@ -16,6 +16,7 @@ use super::{FILE, LOG};
 use crate::buffer::{Durable, Stop, read_state};
 use crate::catalog::{Catalog, Named};
 use crate::page::{Bytes, PAGE, PageId, Place};
+use crate::page_buf::PageBuf;
 use crate::page_file::{Header, PageFile, offset_of};
 use crate::record::{Pages, Walked};
 use crate::trie::{Census, Shape};
@@ -145,7 +146,7 @@ fn open(folder: &Path, storage: &dyn Storage) -> Result<PageFile> {
 struct Reader<'f> {
     file: &'f PageFile,
     places: &'f [u32],
-    read: HashMap<PageId, Box<Bytes>>,
+    read: HashMap<PageId, PageBuf>,
 }
 
 /// Pages that a reader keeps.
