@@ -5,7 +5,7 @@
 //!   tries          classical, linked, hash; also in the paper's layout                 trie/, catalog.rs, kind.rs
 //!   records        of any length, in pages with slots                                 record/
 //!   buffer manager some pages in memory; many readers, one writer; checkpoints        buffer/, policy/
-//!   page file      pages at places, shadow pages, two headers that take turns         page_file/, page.rs
+//!   page file      pages at places, shadow pages, two headers that take turns         page_file/, page.rs, page_buf.rs
 //! ```
 //!
 //! Source: Xie, "Trie-based Data Structures for Persistent Key-Value Store on SSD" (BitBase). Each module's head says what is the paper's and what is ours.
