@@ -346,6 +346,14 @@ impl<'t, const V: usize> Change<'t, V> {
         self.apply_with(|| ())
     }
 
+    /// A node that the change has put in place, as it is from that moment on: who relies on it notices if it is not any more.
+    pub(super) fn applied(&self, spot: Spot) -> Node {
+        let held = &self.held[spot.held];
+        debug_assert!(held.dirty && self.locked == 0);
+        let version = held.image.as_next_version().version();
+        Node { bucket: held.number, slot: spot.slot, version, entry: held.image.get(spot.slot) }
+    }
+
     /// Gives the locks back; the buckets are as they were.
     pub(super) fn unlock(&mut self) {
         for held in &self.held[..self.locked] {

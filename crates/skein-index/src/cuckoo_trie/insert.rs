@@ -46,12 +46,29 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         mut change: impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused> {
+        let mut lowered = false;
+        let done = self.write_at_last(key, &mut change, guard, &mut lowered);
+        let is_added = matches!(done, Ok(Computed { before: None, changed: true }));
+        if lowered && !is_added {
+            self.tidy(key, guard);
+        }
+        done
+    }
+
+    /// The same; a leaf that was `lowered` for a key that was not added then is below jumps that lead to nothing else.
+    fn write_at_last<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        guard: &'g G,
+        lowered: &mut bool,
+    ) -> Result<Computed<'g, S>, Refused> {
         let mut backoff = Backoff::new();
         let mut crowded = Crowded::default();
         let learns = self.table.wants_hints(key);
         loop {
             let mut trail = Trail::new(learns);
-            match self.attempt(key, &mut change, guard, &mut trail) {
+            match self.attempt(key, change, guard, &mut trail, lowered) {
                 Ok(computed) => {
                     if learns && computed.changed && computed.before.is_none() {
                         self.learn(&trail);
@@ -71,6 +88,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
         guard: &'g G,
         trail: &mut Trail,
+        lowered: &mut bool,
     ) -> Result<Computed<'g, S>, Obstacle> {
         let stop = self.stop(key, trail)?;
         // Whatever is added, this node keeps its name.
@@ -86,7 +104,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
                 if record.key() == key {
                     return self.on_leaf(key, &stop.at, record, change, guard);
                 }
-                self.plan_parting(&mut planned, key, &stop.at, record.key())?
+                self.plan_parting(&mut planned, key, &stop.at, record.key(), lowered)?
             }
         };
         self.fill(&mut planned, leaf, key, change, guard)
@@ -220,13 +238,14 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         Ok(leaf)
     }
 
-    /// A branch below a leaf of another key, with that key and `key` under it, past what the two share.
+    /// A branch below a leaf of another key, with that key and `key` under it, past what the two share. If that is much, the leaf is `lowered` first, by changes of their own.
     fn plan_parting(
         &self,
         change: &mut Change<'_, V>,
         key: &[u8],
         leaf: &Named,
         other: &[u8],
+        lowered: &mut bool,
     ) -> Result<Spot, Obstacle> {
         let (ours, theirs) = (Symbols::of(key), Symbols::of(other));
         let fork = ours.first_difference(theirs);
@@ -237,7 +256,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             let down = self.plan_descent(&mut lowering, ours, &leaf, depth)?;
             lowering.lock()?;
             self.entries.add(0, lowering.apply());
-            leaf = self.again(down.hash, ours.at(depth - 1), down.color, depth)?;
+            *lowered = true;
+            leaf = Named { node: lowering.applied(down.spot), hash: down.hash, depth };
         }
         let body = leaf.node.entry.body();
         let down = self.plan_descent(change, ours, &leaf, fork)?;

@@ -107,7 +107,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// Joins what can be joined along a key: a leaf with the jumps above it, and jumps with each other.
-    fn tidy(&self, key: &[u8], guard: &impl Guard) {
+    pub(super) fn tidy(&self, key: &[u8], guard: &impl Guard) {
         let mut backoff = Backoff::new();
         loop {
             match self.try_tidy(key, guard) {

@@ -209,6 +209,12 @@ fn wormhole_of_small_leaves_with_paths() {
     wormhole::<4>(&shared_keys::paths(200), 60_000);
 }
 
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn wormhole_of_small_leaves_with_long_keys() {
+    wormhole::<4>(&shared_keys::long(12), 60_000);
+}
+
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie<const V: usize>(keys: &[Vec<u8>], operations: usize) {
     stress(CuckooTrie::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
@@ -237,6 +243,13 @@ fn cuckoo_trie_of_two_buckets_with_numbers() {
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_of_two_buckets_with_paths() {
     cuckoo_trie::<1>(&shared_keys::paths(200), 60_000);
+}
+
+/// Incident: see `cuckoo_trie_of_long_keys` in `schedules.rs`.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn cuckoo_trie_with_long_keys() {
+    cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&shared_keys::long(12), 60_000);
 }
 
 #[cfg(not(feature = "planted-bugs"))]

@@ -216,13 +216,17 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
             let add = |current: Option<u64>| match current {
                 Some(current) if current % 5 == 0 => Change::Remove,
                 Some(current) if current % 5 == 1 => Change::Keep,
+                None if delta % 5 == 0 => Change::Remove,
+                None if delta % 5 == 1 => Change::Keep,
                 current => Change::Put(Inline(current.unwrap_or(0).wrapping_add(*delta))),
             };
             let done = index.compute(key, add, guard).unwrap();
             let before = model.get(key).copied();
             assert_eq!(done.before, before);
-            assert_eq!(done.changed, !matches!(before, Some(value) if value % 5 == 1));
-            match add(before) {
+            let change = add(before);
+            let stays = matches!((&change, before), (Change::Keep, _) | (Change::Remove, None));
+            assert_eq!(done.changed, !stays);
+            match change {
                 Change::Keep => {}
                 Change::Put(Inline(value)) => {
                     model.insert(key.clone(), value);

@@ -32,6 +32,16 @@ pub fn paths(count: usize) -> Vec<Vec<u8>> {
     keys
 }
 
+/// Keys that begin with the same hundred bytes, or some hundreds.
+pub fn long(count: usize) -> Vec<Vec<u8>> {
+    let mut random = Random::new(9);
+    let mut keys: Vec<_> = (0..count)
+        .map(|number| [vec![b'x'; 100 + 70 * random.below(4)], number.to_string().into_bytes()].concat())
+        .collect();
+    random.shuffle(&mut keys);
+    keys
+}
+
 /// Keys of up to eight bytes that share much, of all lengths, some of which differ in trailing zeros alone.
 pub fn short(count: usize) -> Vec<Vec<u8>> {
     let mut random = Random::new(7);
