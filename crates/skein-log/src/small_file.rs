@@ -90,16 +90,17 @@ pub fn replace(storage: &dyn Storage, path: &Path, kind: Kind, body: &[u8]) -> R
     bytes.extend_from_slice(&crc32c::crc32c(body).to_le_bytes());
     bytes.extend_from_slice(body);
     let temporary = path.with_extension("tmp");
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let sync_parent = || storage.sync_dir(parent).map_err(|error| LogError::io("sync", parent, &error));
     match storage.remove(&temporary) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(LogError::io("remove", &temporary, &error));
-        }
-        _ => {}
+        // Durably: what a crash has left there is never to be the one that is renamed.
+        Ok(()) => sync_parent()?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(LogError::io("remove", &temporary, &error)),
     }
     let file = storage.create(&temporary).map_err(|error| LogError::io("create", &temporary, &error))?;
     file.write_at(&bytes, 0).map_err(|error| LogError::io("write", &temporary, &error))?;
     file.sync_data().map_err(|error| LogError::io("sync", &temporary, &error))?;
     storage.rename(&temporary, path).map_err(|error| LogError::io("rename", path, &error))?;
-    let parent = path.parent().unwrap_or(Path::new("."));
-    storage.sync_dir(parent).map_err(|error| LogError::io("sync", parent, &error))
+    sync_parent()
 }

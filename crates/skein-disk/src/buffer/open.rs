@@ -94,10 +94,10 @@ fn make(storage: &dyn Storage, path: &Path, database: [u8; 16]) -> Result<PageFi
     unfinished.push(".new");
     let unfinished = Path::new(&unfinished);
     match storage.remove(unfinished) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(DiskError::io("remove", unfinished, &error));
-        }
-        _ => {}
+        // Durably: what a crash has left there is never to be the one that is renamed.
+        Ok(()) => sync_folder(storage, unfinished)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(DiskError::io("remove", unfinished, &error)),
     }
     let file = PageFile::create(storage, unfinished)?;
     file.grow(GROWTH)?;
