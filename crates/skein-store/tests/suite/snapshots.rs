@@ -170,7 +170,7 @@ fn a_snapshot_is_one_moment_with_batches_whole() {
         let began = Instant::now();
         for round in 0.. {
             // On a machine that is busy with other things a plain scan may often be done before anybody writes.
-            if round >= 400 && (torn_scans > 0 || began.elapsed() > Duration::from_secs(60)) {
+            if round >= 400 && (torn_scans > 0 || began.elapsed() > Duration::from_mins(1)) {
                 break;
             }
             let direction = if round % 2 == 0 { Direction::Forward } else { Direction::Backward };
