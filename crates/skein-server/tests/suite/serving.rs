@@ -144,7 +144,8 @@ fn write_until_refused(address: std::net::SocketAddr, name: usize) -> Vec<String
 }
 
 /// Incident: on a busy machine clients wrote so little between two operations of the disk that twelve cuts saw
-/// 60 acknowledged writes, where the test asked for 100; the server had done nothing wrong. Fix: the cuts go on,
+/// 60 acknowledged writes, where the test asked for 100. Consequence: the test failed though the server had done
+/// nothing wrong. Fix: the cuts go on,
 /// each later than the one before, until enough was acknowledged.
 #[test]
 fn an_acknowledged_write_survives_a_power_cut_at_sync() {
