@@ -123,6 +123,17 @@ impl Findings {
         };
         self.labels(measure).into_iter().filter_map(at).collect()
     }
+
+    /// How many times the rate of the best of `others` a contender has, at each point where it and one of
+    /// them were measured: label and ratio.
+    pub fn ratios_to_best(&self, measure: &str, contender: &str, others: &[&str]) -> Vec<(String, f64)> {
+        let at = |label: Option<&str>| {
+            let rates = others.iter().filter_map(|other| self.median(measure, other, label));
+            let ratio = self.median(measure, contender, label)? / rates.max_by(f64::total_cmp)?;
+            Some((label.unwrap_or("all").to_owned(), ratio))
+        };
+        self.labels(measure).into_iter().filter_map(at).collect()
+    }
 }
 
 impl Findings {
@@ -147,6 +158,13 @@ impl Judgement {
     /// Whether it holds, and why.
     pub fn of(holds: bool, why: impl Into<String>) -> Self {
         Self::with(if holds { Answer::Holds } else { Answer::DoesNotHold }, why.into())
+    }
+
+    /// Judges both bounds of a claim, each with an answer of its own: every ratio is at least `least`,
+    /// and every ratio is at most `most`. Untested if there is none.
+    pub fn from_to((least, most): (f64, f64), what: &str, ratios: &[(String, f64)]) -> Self {
+        let lower = Self::at_least(least, what, ratios);
+        if ratios.is_empty() { lower } else { lower.beside(Self::at_most(most, what, ratios)) }
     }
 
     /// Whether every ratio is at least `least`; untested if there is none.
@@ -225,6 +243,9 @@ mod tests {
         assert_eq!(findings.cells.len(), 2);
         assert_eq!(findings.ratios("lookup", "a", "b"), [("one".to_owned(), 2.0)]);
         assert!(findings.ratios("lookup", "a", "c").is_empty());
+        findings.add(RATE, "c", Some(&one), 16.0);
+        assert_eq!(findings.ratios_to_best("lookup", "a", &["b", "c", "d"]), [("one".to_owned(), 0.25)]);
+        assert!(findings.ratios_to_best("lookup", "a", &["d"]).is_empty());
     }
 
     #[test]
@@ -240,6 +261,13 @@ mod tests {
         let most = Judgement::at_most(1.5, "a / b", &ratios);
         assert_eq!(most.answer, Answer::Holds);
         assert!(most.why.ends_with("x: 1.50, y: 0.90 (at most 1.5 is claimed)"), "{most:?}");
+        let bounds = |range| {
+            let judged = Judgement::from_to(range, "a / b", &ratios).each();
+            judged.into_iter().map(|judged| judged.answer).collect::<Vec<_>>()
+        };
+        assert_eq!(bounds((0.9, 1.5)), [Answer::Holds, Answer::Holds]);
+        assert_eq!(bounds((1.0, 1.4)), [Answer::DoesNotHold, Answer::DoesNotHold]);
+        assert_eq!(Judgement::from_to((0.5, 1.0), "a / b", &[]).each().len(), 1);
         let both = Judgement::of(true, "p").and(Judgement::untested("q"));
         assert_eq!((both.answer, &*both.why), (Answer::CannotBeTested, "p; q"));
     }

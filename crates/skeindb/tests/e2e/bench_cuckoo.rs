@@ -69,7 +69,7 @@ fn keys_in_their_order_are_asked_of_a_server_on_each_index() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = results(folder.path());
     assert_ran(&lines, &["cuckoo-fig13"]);
-    for (letter, index) in ["A", "C", "D", "E", "F"]
+    for (letter, index) in ["A", "C", "D", "E", "E through the index", "F"]
         .iter()
         .flat_map(|letter| own_indexes(16).into_iter().map(move |index| (letter, index)))
     {

@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 
 use super::requests::Requests;
-use super::series::{SET, Series, options};
+use super::series::{SET, Series, as_in_paper};
 use super::{ALL, CLASSICAL, HASH, LINKED, PAPER_CLASSICAL, PAPER_HASH, PAPER_LINKED, memory, wanted};
 use crate::Result;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement, Plan};
@@ -49,7 +49,7 @@ fn run(bench: &mut Bench) -> Result<()> {
                 let pages = 1_usize << power;
                 bench.step(&format!("{name}: round {}, {pages} pages, {}", round + 1, trie.words));
                 let (name, at) = (line(trie, name, sets.len()), Some(at(*power)));
-                Series { name: &name, options: options(trie, pages), asked: &asked, at }
+                Series { name: &name, options: as_in_paper(trie, pages), asked: &asked, at }
                     .measure(bench, &scratch)?;
             }
         }

@@ -5,7 +5,7 @@
 use linkme::distributed_slice;
 
 use super::requests::Requests;
-use super::series::{GET, GROWTH, SET, Series, options};
+use super::series::{GET, GROWTH, SET, Series, as_in_paper};
 use super::{
     CLASSICAL, HASH, LINKED, PAPER_CLASSICAL, PAPER_HASH, PAPER_LINKED, cache_pages, memory, wanted,
 };
@@ -67,7 +67,7 @@ fn on_point(
         for trie in tries {
             bench.step(&format!("{}: round {}, {}", asked.name, round + 1, trie.words));
             let at = Some(At::number("key bytes", f64::from(length)));
-            let (name, options) = (line(trie, generator), options(trie, cache_pages(&bench.plan)));
+            let (name, options) = (line(trie, generator), as_in_paper(trie, cache_pages(&bench.plan)));
             Series { name: &name, options, asked, at }.measure(bench, scratch)?;
         }
     }

@@ -4,7 +4,7 @@
 //! cache still has. The rate of the requests is without that last checkpoint, as the paper's is without what the system writes back later; the rate
 //! with it stands beside.
 
-use skein_disk::{DiskOptions, DiskStore, Durability, PAGE};
+use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, Policy, Reading};
 
 use crate::experiment::Bench;
 use crate::experiment::findings::Place;
@@ -56,6 +56,11 @@ pub fn options(trie: &Trie, cache_pages: usize) -> DiskOptions {
         checkpoint_bytes: 0,
         ..DiskOptions::default()
     }
+}
+
+/// The same with the paper's buffer manager: it maps pages, and evicts the least recently used one.
+pub fn as_in_paper(trie: &Trie, cache_pages: usize) -> DiskOptions {
+    DiskOptions { policy: Policy::Lru, reading: Reading::Mapping, ..options(trie, cache_pages) }
 }
 
 /// An error of the disk engine.

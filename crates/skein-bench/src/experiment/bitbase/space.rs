@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 
 use super::requests::Requests;
-use super::series::{GROWTH, Series, options};
+use super::series::{GROWTH, Series, as_in_paper};
 use super::{
     ALL, CLASSICAL, HASH, LINKED, PAPER_CLASSICAL, PAPER_HASH, PAPER_LINKED, cache_pages, memory, wanted,
 };
@@ -65,7 +65,7 @@ fn run(bench: &mut Bench) -> Result<()> {
                 (0..bench.plan.rounds).flat_map(|round| tries.iter().map(move |trie| (round, trie)))
             {
                 bench.step(&format!("{name}: round {}, {}", round + 1, trie.words));
-                let (line, options) = (trie.words, options(trie, cache_pages(&bench.plan)));
+                let (line, options) = (trie.words, as_in_paper(trie, cache_pages(&bench.plan)));
                 let series = Series { name: line, options, asked: &asked, at: Some(at.clone()) };
                 let grown = series.measure_space(&scratch)?;
                 bench.add(place, line, Some(&at), grown)?;

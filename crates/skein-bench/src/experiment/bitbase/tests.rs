@@ -37,7 +37,7 @@ fn every_figure_has_its_lines_and_its_verdicts() {
         ("bitbase-fig4", 5 * 2 * 2, 2 * 3),
         ("bitbase-fig5", 5 * 2 * 4, 2 * 2),
         ("bitbase-fig6", 5 * 2 * 2, 2 * 2),
-        ("bitbase-fig7", 8, 2),
+        ("bitbase-fig7", 8, 3),
         ("bitbase-fig8", 7 * 6, 2 * 3),
         ("bitbase-growth", 20 * 3, 3),
     ] {

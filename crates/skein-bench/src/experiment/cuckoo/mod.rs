@@ -120,8 +120,20 @@ static FIG7: Experiment = Experiment {
     memory: |plan| fig7(plan).memory(),
     steps: |plan| fig7(plan).steps(plan),
     run: |bench| grid::run(bench, &fig7(&bench.plan)),
-    judge: judge_mixes,
+    judge: judge_leads,
 };
+
+/// The paper's greatest leads, which are on C with osm.
+const LEADS: [(&str, f64); 3] = [(ART, 1.2), (WORMHOLE, 1.5), (TREE, 4.6)];
+
+/// The mixes, and the paper's leads.
+fn judge_leads(findings: &Findings) -> Judgement {
+    let leads = LEADS.map(|(other, least)| {
+        let ratios = ratios(findings, &["C"], other, |set| set == "osm");
+        Judgement::at_least(least, &format!("Cuckoo Trie / {other}"), &ratios)
+    });
+    leads.into_iter().fold(judge_mixes(findings), Judgement::beside)
+}
 
 /// The same loops on all cores at once.
 fn together(loops: &[Loop]) -> Vec<Loop> {

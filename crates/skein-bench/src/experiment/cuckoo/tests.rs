@@ -41,6 +41,14 @@ fn the_worst_case_is_judged_the_other_way_round() {
 }
 
 #[test]
+fn the_greatest_leads_have_the_papers_numbers() {
+    use Answer::{CannotBeTested, DoesNotHold, Holds};
+    let leads = |ours| answers(judge_leads(&found(&["C"], &[("osm", ours, 1.0)])))[2..].to_vec();
+    assert_eq!(leads(1.5), [CannotBeTested, Holds, CannotBeTested]);
+    assert_eq!(leads(1.4), [CannotBeTested, DoesNotHold, CannotBeTested]);
+}
+
+#[test]
 fn scans_are_expected_to_be_slower_and_wanted_to_be_half_as_fast() {
     use Answer::{DoesNotHold, Holds};
     let of = |ours| answers(judge_scans(&found(&[ONE, ALL], &[("osm", ours, 1.0)])));

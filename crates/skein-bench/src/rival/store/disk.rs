@@ -16,8 +16,8 @@ pub struct Trie {
     pub words: &'static str,
     /// What a store is told.
     pub shape: Shape,
-    /// Requests of a figure at most.
-    pub most: usize,
+    /// Whether the layout is the paper's, which takes kilobytes for a key.
+    pub papers: bool,
 }
 
 /// Pointers of a node that has an array of them, as in the paper's figures.
@@ -28,39 +28,31 @@ pub const DISK_LINKED: &str = TRIES[0].name;
 
 /// The tries, the one that is the default first.
 pub const TRIES: [Trie; 3] = [
-    Trie { name: "skein-disk-linked", words: "linked trie", shape: Shape::Linked, most: usize::MAX },
+    Trie { name: "skein-disk-linked", words: "linked trie", shape: Shape::Linked, papers: false },
     Trie {
         name: "skein-disk-classical",
         words: "classical trie",
         shape: Shape::Classical { n: N },
-        most: usize::MAX,
+        papers: false,
     },
-    Trie { name: "skein-disk-hash", words: "hash trie", shape: Shape::Hash { n: N }, most: usize::MAX },
+    Trie { name: "skein-disk-hash", words: "hash trie", shape: Shape::Hash { n: N }, papers: false },
 ];
-
-/// Requests in the paper's layout, which takes kilobytes for a key.
-const PAPER_MOST: usize = 100_000;
 
 /// The same in the paper's own layout, with its figures' parameters; they come along with those above, under whose names users know them.
 pub const PAPER_TRIES: [Trie; 3] = [
     Trie {
         words: "linked trie, paper's layout",
         shape: Shape::FixedLinked { k: 12 },
-        most: PAPER_MOST,
+        papers: true,
         ..TRIES[0]
     },
     Trie {
         words: "classical trie, paper's layout",
         shape: Shape::FixedClassical { n: N },
-        most: PAPER_MOST,
+        papers: true,
         ..TRIES[1]
     },
-    Trie {
-        words: "hash trie, paper's layout",
-        shape: Shape::FixedHash { n: N },
-        most: PAPER_MOST,
-        ..TRIES[2]
-    },
+    Trie { words: "hash trie, paper's layout", shape: Shape::FixedHash { n: N }, papers: true, ..TRIES[2] },
 ];
 
 #[distributed_slice(STORES)]
