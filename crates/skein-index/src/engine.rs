@@ -73,6 +73,26 @@ impl Base {
     }
 }
 
+/// The closure of a `compute` on its way through attempts, of which all but the last one fail before they ask it.
+#[derive(Debug)]
+pub(crate) struct Asked<F>(Option<F>);
+
+impl<F> Asked<F> {
+    pub(crate) fn new(change: F) -> Self {
+        Self(Some(change))
+    }
+
+    /// Asks the closure, which must not have been asked: from here on its decision is to be carried out.
+    #[inline(always)]
+    pub(crate) fn ask<V, S>(&mut self, seen: Option<V>) -> Change<S>
+    where
+        F: FnOnce(Option<V>) -> Change<S>,
+    {
+        let change = self.0.take().expect("no attempt asks and then fails");
+        change(seen)
+    }
+}
+
 /// The core of an index. Guards are of its own collector: its callers here have checked that.
 pub trait Engine<S: Slot>: Send + Sync {
     /// What is to be its cursor.
@@ -92,12 +112,12 @@ pub trait Engine<S: Slot>: Send + Sync {
     /// The same for many keys, whose reads overlap: `found` is called once per key with its position in `keys`, in any order.
     fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>));
 
-    /// Does what `change` decides about `key`, which is not too long. What goes is retired, and the count of keys is kept. Refused only by
-    /// an index that has no place for another key.
+    /// Does what `change` decides about `key`, which is not too long. What goes is retired, and the count of keys is kept. Refused, before
+    /// `change` is asked, only by an index that has no place for another key.
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused>;
 
@@ -109,9 +129,7 @@ pub trait Engine<S: Slot>: Send + Sync {
         value: S,
         guard: &'g G,
     ) -> Result<Option<S::Ref<'g>>, Refused> {
-        let mut value = Some(value);
-        let put = |_: Option<S::Ref<'_>>| value.take().map_or(Change::Keep, Change::Put);
-        Ok(self.write(key, put, guard)?.before)
+        Ok(self.write(key, |_| Change::Put(value), guard)?.before)
     }
 
     /// Removes `key`, which is not too long.
@@ -185,7 +203,7 @@ impl<S: Slot, E: Engine<S>> OrderedIndex<S> for E {
     fn compute<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused> {
         check_guard(self.collector(), guard);

@@ -64,7 +64,7 @@ pub enum Change<S> {
 /// What [`OrderedIndex::compute`] did.
 #[derive(Debug)]
 pub struct Computed<'g, S: Slot> {
-    /// The value that the closure was shown in its last call.
+    /// The value that the closure was shown.
     pub before: Option<S::Ref<'g>>,
     /// Whether the index was changed by it.
     pub changed: bool,
@@ -135,19 +135,10 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
         value: S,
         guard: &'g G,
     ) -> Result<Option<S::Ref<'g>>, Refused> {
-        let mut value = Some(value);
-        let computed = self.compute(
-            key,
-            |current| match (current, value.take()) {
-                (None, Some(value)) => Change::Put(value),
-                (_, unused) => {
-                    value = unused;
-                    Change::Keep
-                }
-            },
-            guard,
-        )?;
-        Ok(computed.before)
+        let put = |current: Option<S::Ref<'_>>| {
+            if current.is_none() { Change::Put(value) } else { Change::Keep }
+        };
+        Ok(self.compute(key, put, guard)?.before)
     }
 
     /// Removes `key`; returns the value it had.
@@ -156,15 +147,16 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
     /// Atomic read-modify-write: what `change` decides from the current value is done before any other
     /// write to the key.
     ///
-    /// The closure runs under a latch (or, on a lock-free index, maybe more than once): it must not block,
-    /// allocate, log or call back into the index. If it panics, the index is unchanged and unlocked.
+    /// The closure is called at most once, and its decision is carried out: a caller may rely on what the
+    /// closure noted. It runs under a latch: it must not block, allocate, log or call back into the index.
+    /// If it panics, the index is unchanged and unlocked.
     ///
     /// # Errors
-    /// [`Refused`], and then nothing was changed.
+    /// [`Refused`]; then the closure was not called, and nothing was changed.
     fn compute<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused>;
 

@@ -18,7 +18,7 @@ mod models;
 use std::sync::Arc;
 
 use models::{PREEMPTIONS, get, put, remove, scan};
-use skein_index::{Collector, Inline, MlpIndex};
+use skein_index::{Change, Collector, Inline, MlpIndex, OrderedIndex as _};
 
 type Index = MlpIndex<Inline<u64>>;
 type Keys = &'static [&'static str];
@@ -210,4 +210,58 @@ fn scan_against_insert() {
             assert_eq!((met.first(), met.last()), (Some(&AA.into()), Some(&B_.into())));
         },
     );
+}
+
+/// Removes a key by `compute`; returns what its closure was shown, which is what goes.
+fn take(index: &Index, key: &str) -> Option<u64> {
+    let mut shown = None;
+    let decide = |seen| {
+        shown = seen;
+        Change::Remove
+    };
+    let done = index.compute(key.as_bytes(), decide, &index.collector().enter()).unwrap();
+    assert_eq!((done.before, done.changed), (shown, shown.is_some()));
+    shown
+}
+
+/// A removal that is decided by a closure, against another write of its key: what each was told, and what the key holds at last.
+fn taken_against(
+    other: fn(&Index, &str) -> Option<u64>,
+    allowed: fn(Option<u64>, Option<u64>, Option<u64>) -> bool,
+) {
+    models::explore(1, move || {
+        let index = Arc::new(new());
+        models::fill(&index, &[AA, AB]);
+        let shared = Arc::clone(&index);
+        let thread = loom::thread::spawn(move || take(&shared, AA));
+        let told = other(&index, AA);
+        let (taken, last) = (thread.join().unwrap(), get(&index, AA));
+        assert!(allowed(taken, told, last), "taken {taken:?}, told {told:?}, last {last:?}");
+        Arc::into_inner(index).expect("the thread is done").check().unwrap();
+    });
+}
+
+/// The key is put between the decision and the removal, unless the claim keeps it as it is.
+#[test]
+fn a_claimed_key_against_put() {
+    taken_against(
+        |index, key| put(index, key, 9),
+        |taken, told, last| {
+            matches!((taken, told, last), (Some(0), None, Some(9)) | (Some(9), Some(0), None))
+        },
+    );
+}
+
+#[test]
+fn a_claimed_key_against_remove() {
+    taken_against(remove, |taken, told, last| {
+        matches!((taken, told, last), (Some(0), None, None) | (None, Some(0), None))
+    });
+}
+
+#[test]
+fn a_claimed_key_against_another_claim() {
+    taken_against(take, |taken, told, last| {
+        matches!((taken, told, last), (Some(0), None, None) | (None, Some(0), None))
+    });
 }

@@ -93,7 +93,7 @@ impl Index {
     pub(crate) fn compute<'g>(
         &'g self,
         key: &[u8],
-        change: impl FnMut(Option<RowRef<'_>>) -> Change<Row>,
+        change: impl FnOnce(Option<RowRef<'_>>) -> Change<Row>,
         guard: &'g impl Guard,
     ) -> Result<Computed<'g, Row>, Refused> {
         each!(self, index => index.compute(key, change, guard))
@@ -140,7 +140,7 @@ impl Index {
         &'g self,
         key: &[u8],
         place: Option<Place>,
-        change: impl FnMut(Option<RowRef<'_>>) -> Change<Row>,
+        change: impl FnOnce(Option<RowRef<'_>>) -> Change<Row>,
         guard: &'g impl Guard,
     ) -> Result<Computed<'g, Row>, Refused> {
         match (self, place) {

@@ -22,6 +22,7 @@ use super::prefixes::Prefixes;
 use super::room::Crowded;
 use super::search::{Named, Stop};
 use super::symbol::Symbols;
+use crate::engine::Asked;
 use crate::index::{self, Computed, Refused};
 use crate::record::Record;
 use crate::slot::{Slot, retire_value};
@@ -43,11 +44,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        mut change: impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused> {
         let mut lowered = false;
-        let done = self.write_at_last(key, &mut change, guard, &mut lowered);
+        let done = self.write_at_last(key, &mut Asked::new(change), guard, &mut lowered);
         let is_added = matches!(done, Ok(Computed { before: None, changed: true }));
         if lowered && !is_added {
             self.tidy(key, guard);
@@ -59,7 +60,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     fn write_at_last<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        change: &mut Asked<impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>>,
         guard: &'g G,
         lowered: &mut bool,
     ) -> Result<Computed<'g, S>, Refused> {
@@ -85,7 +86,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     fn attempt<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        change: &mut Asked<impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>>,
         guard: &'g G,
         trail: &mut Trail,
         lowered: &mut bool,
@@ -123,11 +124,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         planned: &mut Change<'_, V>,
         leaf: Spot,
         key: &[u8],
-        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        change: &mut Asked<impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Obstacle> {
         planned.lock()?;
-        let index::Change::Put(value) = change(None) else {
+        let index::Change::Put(value) = change.ask(None) else {
             return Ok(Computed { before: None, changed: false });
         };
         let record = Record::new(&self.base.arena, 0, key, value.into_word());
@@ -153,7 +154,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         key: &[u8],
         at: &Named,
         record: Record,
-        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        change: &mut Asked<impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Obstacle> {
         let mut planned = Change::new(&self.table);
@@ -166,7 +167,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let before = record.value();
         // SAFETY: the word is in the index, and retired, if at all, under this guard or a later one.
         let seen: Option<S::Ref<'g>> = Some(unsafe { S::borrow(before) });
-        let removes = match change(seen) {
+        let removes = match change.ask(seen) {
             index::Change::Keep => return Ok(Computed { before: seen, changed: false }),
             index::Change::Put(value) => {
                 record.set_value(value.into_word());

@@ -21,6 +21,7 @@ use super::hints::Trail;
 use super::prefixes::Prefixes;
 use super::search::Named;
 use super::table::ROOT;
+use crate::engine::Asked;
 use crate::index;
 use crate::record::Record;
 use crate::slot::Slot;
@@ -51,7 +52,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         if record.key() != key {
             return Ok(None);
         }
-        let removed = self.on_leaf(key, &stop.at, record, &mut |_| index::Change::Remove, guard)?;
+        let mut remove = Asked::new(|_: Option<S::Ref<'_>>| index::Change::Remove);
+        let removed = self.on_leaf(key, &stop.at, record, &mut remove, guard)?;
         Ok(removed.before)
     }
 

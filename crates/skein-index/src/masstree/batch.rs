@@ -225,7 +225,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         &'g self,
         key: &[u8],
         place: Place<W>,
-        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused> {
         check_guard(&self.base.collector, guard);

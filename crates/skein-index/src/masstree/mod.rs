@@ -175,7 +175,7 @@ impl<S: Slot, const W: usize> Engine<S> for Masstree<S, W> {
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused> {
         Ok(self.write(key, change, guard))

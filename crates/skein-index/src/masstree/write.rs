@@ -113,7 +113,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         self.write_from(None, key, change, guard)
@@ -124,7 +124,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         &'g self,
         mut reached: Option<Spot<W>>,
         key: &[u8],
-        mut change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         loop {

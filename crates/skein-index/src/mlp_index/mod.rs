@@ -19,7 +19,8 @@
 //! 1. Readers take no lock and write nothing shared. The version of a bucket's stripe says whether what was read of it belongs together.
 //! 2. One node, read at one moment, is evidence enough for a lookup's answer; that a node was not found is evidence of nothing (`search.rs`).
 //! 3. Every write is one change of a few buckets: all are locked as they were seen, or none (`change.rs`).
-//! 4. There is nothing to reclaim but values: nodes are in the table, and what is read of a slot that changes meanwhile is thrown away.
+//! 4. Who decides on a value and then removes its key claims the key in between: nobody else changes it (`claims.rs`).
+//! 5. There is nothing to reclaim but values: nodes are in the table, and what is read of a slot that changes meanwhile is thrown away.
 //!
 //! # Where we differ from the paper, and why
 //! - A map: leaves have values. What a bucket says of a key is not kept in it, so that key and value fit a slot (`name.rs`); the paper's figures are of
@@ -32,6 +33,7 @@ mod batch;
 mod change;
 mod check;
 mod children;
+mod claims;
 mod cursor;
 mod image;
 mod key;
@@ -61,6 +63,7 @@ use std::sync::Arc;
 use skein_sync::reclaim::{Collector, Guard};
 
 pub use check::Shape;
+use claims::Claims;
 pub use cursor::MlpCursor;
 use key::Key;
 pub use key::MAX_LEN;
@@ -94,6 +97,7 @@ const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 pub struct MlpIndex<S: Slot, const V: usize = { variant::DEFAULT }> {
     table: Table<V>,
     top: Top,
+    claims: Claims,
     base: Base,
     slots: PhantomData<S>,
 }
@@ -121,7 +125,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let huge = !has(V, WITHOUT_HUGE_PAGES);
         let base = Base::new(collector, huge);
         let (table, top) = (Table::new(&base.arena), Top::new(&base.arena, huge));
-        Self { table, top, base, slots: PhantomData }
+        Self { table, top, claims: Claims::new(), base, slots: PhantomData }
     }
 
     /// This index, refusing writes once its memory is at `budget` bytes.
@@ -164,7 +168,7 @@ impl<S: Slot, const V: usize> Engine<S> for MlpIndex<S, V> {
     fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused> {
         let too_long = Refused::KeyTooLong { len: key.len(), limit: MAX_LEN };

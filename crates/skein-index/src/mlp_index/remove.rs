@@ -15,6 +15,7 @@ use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
 use super::change::{Change, Obstacle};
+use super::claims::Claim;
 use super::key::Key;
 use super::node::{Body, Node};
 use super::search::{Path, Seen};
@@ -22,17 +23,17 @@ use super::top::start_of;
 use crate::slot::{Slot, retire_value};
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// Removes a key; if a word is given, only if the key has it.
+    /// Removes a key, once nobody else has claimed it.
     pub(super) fn take_out<'g, G: Guard>(
         &'g self,
         key: Key,
-        only: Option<u64>,
+        claim: Option<&Claim<'_>>,
         guard: &'g G,
     ) -> Option<S::Ref<'g>> {
         let mut backoff = Backoff::new();
         let mut joins = true;
         let word = loop {
-            match self.try_take_out(key, only, joins) {
+            match self.try_take_out(key, claim, joins) {
                 Ok(removed) => break removed?,
                 Err(Obstacle::Crowded) => joins = false,
                 Err(Obstacle::Changed) => backoff.wait(),
@@ -48,18 +49,26 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 
     /// Tries once. Unless it `joins` nodes, all that stay do so in their slots, and it is never crowded.
-    fn try_take_out(&self, key: Key, only: Option<u64>, joins: bool) -> Result<Option<u64>, Obstacle> {
+    fn try_take_out(
+        &self,
+        key: Key,
+        claim: Option<&Claim<'_>>,
+        joins: bool,
+    ) -> Result<Option<u64>, Obstacle> {
         let mut path = Path::default();
         self.descend(key, &mut path)?;
         let Some(leaf) = &path.stop else { return Ok(None) };
         let node = leaf.node(&self.table.seeds);
         let Body::Leaf { value, .. } = node.body else { return Ok(None) };
-        if node.key() != key || only.is_some_and(|only| only != value) {
+        if node.key() != key {
             return Ok(None);
         }
         let mut plan = Change::new(&self.table);
         self.plan_removal(&mut plan, key, (&path, leaf), joins)?;
         plan.lock()?;
+        if claim.is_none() {
+            self.claims.check(key)?;
+        }
         plan.apply_with(|| {
             if path.above.is_empty() {
                 self.top.clear(start_of(key.bits));

@@ -15,11 +15,13 @@ use skein_sync::spin::Backoff;
 use super::MlpIndex;
 use super::change::{Change, Obstacle, Spot};
 use super::children::Children;
+use super::claims::Claim;
 use super::key::Key;
 use super::name::LEVEL_MIN;
 use super::node::{Body, Node};
 use super::search::{Path, Seen, Unsure};
 use super::top::start_of;
+use crate::engine::Asked;
 use crate::index::{self, Computed, Refused};
 use crate::slot::{Slot, retire_value};
 
@@ -32,8 +34,8 @@ impl From<Unsure> for Obstacle {
 /// What came of a try to write.
 enum Tried<'g, S: Slot> {
     Done(Computed<'g, S>),
-    /// The key is to be removed if it still has this word.
-    Remove(u64),
+    /// The key is to be removed, and nobody else changes it meanwhile.
+    Claimed(Claim<'g>),
 }
 
 impl<S: Slot, const V: usize> MlpIndex<S, V> {
@@ -41,18 +43,18 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: Key,
-        mut change: impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, Refused> {
+        let mut change = Asked::new(change);
         let mut backoff = Backoff::new();
         loop {
             match self.try_write(key, &mut change, guard) {
                 Ok(Tried::Done(computed)) => return Ok(computed),
-                Ok(Tried::Remove(word)) => {
-                    // What the closure was shown is still there, or it is to be asked again.
-                    if let Some(before) = self.take_out(key, Some(word), guard) {
-                        return Ok(Computed { before: Some(before), changed: true });
-                    }
+                Ok(Tried::Claimed(claim)) => {
+                    let before = self.take_out(key, Some(&claim), guard);
+                    assert!(before.is_some(), "a claimed key stays until its claimer removes it");
+                    return Ok(Computed { before, changed: true });
                 }
                 Err(Obstacle::Crowded) => self.grow()?,
                 Err(Obstacle::Changed) => backoff.wait(),
@@ -63,7 +65,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     fn try_write<'g, G: Guard>(
         &'g self,
         key: Key,
-        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        change: &mut Asked<impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>>,
         guard: &'g G,
     ) -> Result<Tried<'g, S>, Obstacle> {
         let mut path = Path::default();
@@ -71,7 +73,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let Some(seen) = &path.stop else { return self.add(key, &path, None, change) };
         let node = seen.node(&self.table.seeds);
         match node.body {
-            Body::Leaf { value, .. } if node.key() == key => self.update(seen, value, change, guard),
+            Body::Leaf { value, .. } if node.key() == key => self.update(key, (seen, value), change, guard),
             _ => self.add(key, &path, Some((seen, node)), change),
         }
     }
@@ -79,19 +81,20 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Changes the value of a key that is there.
     fn update<'g, G: Guard>(
         &'g self,
-        seen: &Seen,
-        old: u64,
-        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        key: Key,
+        (seen, old): (&Seen, u64),
+        change: &mut Asked<impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>>,
         guard: &'g G,
     ) -> Result<Tried<'g, S>, Obstacle> {
         let mut plan = Change::new(&self.table);
         let spot = plan.take_seen(seen)?;
         plan.lock()?;
+        self.claims.check(key)?;
         // SAFETY: the word is in the index, and is retired, if at all, under this guard or a later one.
         let before = unsafe { S::borrow(old) };
-        match change(Some(before)) {
+        match change.ask(Some(before)) {
             index::Change::Keep => Ok(Tried::Done(Computed { before: Some(before), changed: false })),
-            index::Change::Remove => Ok(Tried::Remove(old)),
+            index::Change::Remove => Ok(Tried::Claimed(self.claims.claim(key))),
             index::Change::Put(value) => {
                 plan.set_value(spot, value.into_word());
                 plan.apply_with(|| ());
@@ -108,12 +111,12 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         key: Key,
         path: &Path,
         stop: Option<(&Seen, Node)>,
-        change: &mut impl FnMut(Option<S::Ref<'_>>) -> index::Change<S>,
+        change: &mut Asked<impl FnOnce(Option<S::Ref<'_>>) -> index::Change<S>>,
     ) -> Result<Tried<'g, S>, Obstacle> {
         let mut plan = Change::new(&self.table);
         let (level, spot) = plan_leaf(&mut plan, key, path, stop)?;
         plan.lock()?;
-        let changed = match change(None) {
+        let changed = match change.ask(None) {
             index::Change::Put(value) => {
                 plan.set_value(spot, value.into_word());
                 let crowded = plan.crowded;

@@ -28,7 +28,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        mut change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         let (target, height) = (Target::of(key), self.heights.of(key));
@@ -59,7 +59,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     fn decide_at<'g>(
         &'g self,
         claim: StateClaim<V>,
-        mut change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g impl Guard,
     ) -> Computed<'g, S> {
         let before = claim.state.value(claim.node);

@@ -57,7 +57,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     pub(super) fn write<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        mut change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
         let (latch, tag) = self.lock_for(key);

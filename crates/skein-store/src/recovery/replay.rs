@@ -142,20 +142,17 @@ impl<'s> Replay<'s> {
         index: &Index,
         key: &[u8],
         version: u64,
-        row: Row,
+        mut row: Row,
         guard: &impl Guard,
     ) -> Result<bool, String> {
-        let mut row = Some(row);
         let put = index.compute(
             key,
             |current| {
                 if current.is_some_and(|current| current.version() >= version) {
                     return Change::Keep;
                 }
-                row.take().map_or(Change::Keep, |mut row| {
-                    row.set_version(version);
-                    Change::Put(row)
-                })
+                row.set_version(version);
+                Change::Put(row)
             },
             guard,
         );

@@ -279,7 +279,7 @@ impl<'s> Writer<'s> {
     fn compute(
         &mut self,
         key: &[u8],
-        change: impl FnMut(Option<RowRef<'_>>) -> Verdict<Row>,
+        change: impl FnOnce(Option<RowRef<'_>>) -> Verdict<Row>,
     ) -> Result<(bool, Option<Arc<Collection>>)> {
         let place = self.ahead.place_of(key);
         // SAFETY: the places are of the main index, for equal keys, and found under this guard (invariants 1 and 2 of `ahead`).
@@ -333,11 +333,10 @@ impl<'s> Writer<'s> {
         let looked = self.over_budget.is_some().then(|| self.inner.index.get(key, &self.guard)).flatten();
         self.admit(key, looked.map(RowRef::content_len), value.len())?;
         let (inner, time) = (self.inner, self.time());
-        let mut row = Some(inner.rows.value_until(&[value], expires)?);
+        let mut row = inner.rows.value_until(&[value], expires)?;
         let start = self.records.begin(|out| record::write_value(out, key, 0, value, expires));
         let (mut existed, mut version, mut epoch, mut replaced) = (false, 0, 0, None);
         let put = self.compute(key, |current| {
-            let Some(mut row) = row.take() else { return Verdict::Keep };
             (version, epoch) = (inner.next_version(key, current), inner.epoch());
             existed = time.live(current).is_some();
             replaced = current.and_then(RowRef::expires_at);
@@ -396,7 +395,7 @@ impl<'s> Writer<'s> {
     pub(super) fn remove_if(
         &mut self,
         key: &[u8],
-        mut wanted: impl FnMut(RowRef<'_>) -> bool,
+        wanted: impl FnOnce(RowRef<'_>) -> bool,
     ) -> Result<Option<Removal>> {
         Inner::check_key(key)?;
         let inner = self.inner;

@@ -16,6 +16,7 @@ mod limits;
 mod log_folders;
 mod power;
 mod power_cuts;
+mod racing_removals;
 mod reopen;
 mod retired;
 mod room;

@@ -242,7 +242,7 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     pub fn compute<'g, G: Guard>(
         &'g self,
         key: K,
-        change: impl FnMut(Option<S::Ref<'_>>) -> Change<S>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, MlpError> {
         Ok(self.index.compute(&key.encode()?, change, guard)?)

@@ -165,7 +165,6 @@ pub(in crate::session) unsafe fn exchange(
     change: Change,
     guard: &impl Guard,
 ) -> Result<Option<Exchanged>> {
-    let mut change = Some(change);
     let mut taken = None;
     let exchange = |current: Option<RowRef<'_>>| {
         let same = match (current, seen) {
@@ -177,18 +176,18 @@ pub(in crate::session) unsafe fn exchange(
             return Verdict::Keep;
         }
         let version = inner.next_version(key, current);
-        match change.take() {
-            Some(Change::Put(mut row)) => {
+        match change {
+            Change::Put(mut row) => {
                 taken = Some((version, inner.epoch()));
                 row.set_version(version);
                 Verdict::Put(row)
             }
-            Some(Change::Remove) => {
+            Change::Remove => {
                 taken = Some((version, inner.epoch()));
                 inner.stripes.raise_floor(key, version);
                 Verdict::Remove
             }
-            Some(Change::Keep | Change::Expire(_)) | None => Verdict::Keep,
+            Change::Keep | Change::Expire(_) => Verdict::Keep,
         }
     };
     // SAFETY: the caller's.

@@ -1,0 +1,106 @@
+//! Rounds: threads work on one index, then each key's history is explained.
+
+use std::fmt::Write;
+use std::sync::Barrier;
+
+use skein_index::range;
+
+use crate::keys::KeySet;
+use crate::random::Random;
+use crate::record::{Notes, Shared, Tested, fill, number_of};
+use crate::search::{Effect, Event, Held, Verdict, explain};
+use crate::work::Worker;
+
+/// What was checked.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub rounds: u64,
+    /// One for each key of a round.
+    pub histories: u64,
+    /// What the threads did.
+    pub operations: u64,
+    /// What histories say: an operation on many keys is in the history of each.
+    pub events: u64,
+}
+
+/// One round on an empty index.
+struct Round<'r, I> {
+    index: &'r I,
+    keys: &'r KeySet,
+    shared: &'r Shared,
+    threads: usize,
+    operations: usize,
+}
+
+impl<I: Tested> Round<'_, I> {
+    /// Runs the threads; returns what they noted, in no order.
+    fn run(&self, seeds: &mut Random) -> Vec<(usize, Event)> {
+        let barrier = Barrier::new(self.threads);
+        std::thread::scope(|scope| {
+            let start = |thread| {
+                let (barrier, random) = (&barrier, Random::new(seeds.next()));
+                let notes = Notes { shared: self.shared, thread, events: Vec::new() };
+                let mut worker = Worker { index: self.index, keys: self.keys, random, notes };
+                scope.spawn(move || {
+                    barrier.wait();
+                    worker.work(self.operations);
+                    worker.notes.events
+                })
+            };
+            let threads: Vec<_> = (0..self.threads).map(start).collect();
+            threads.into_iter().flat_map(|thread| thread.join().expect("a thread's own checks")).collect()
+        })
+    }
+
+    /// Adds what the index holds at last, by a lookup of each key; a scan has to find as many, both ways.
+    fn look(&self, events: &mut Vec<(usize, Event)>) {
+        let mut notes = Notes { shared: self.shared, thread: self.threads, events: Vec::new() };
+        let guard = self.index.collector().enter();
+        for (key, bytes) in self.keys.iter().enumerate() {
+            let (seen, when) = notes.timed(|| number_of(self.index, bytes, &guard));
+            notes.note("get at last", key, Effect::Saw(seen), when);
+        }
+        let there = notes.events.iter().filter(|(_, event)| event.effect != Effect::Saw(None)).count();
+        let (up, down) = (range(self.index, .., &guard).count(), range(self.index, .., &guard).rev().count());
+        assert_eq!((up, down, self.index.len()), (there, there, there), "keys up, down, and counted");
+        events.append(&mut notes.events);
+    }
+
+    fn check(&self, key: usize, events: &[Event], held: Held) {
+        match explain(events, held) {
+            Verdict::Explained => {}
+            verdict => {
+                let mut told = format!("{verdict:?}: key {:?}, which held {held:?}\n", self.keys[key]);
+                let mut events = events.to_vec();
+                events.sort_unstable_by_key(|event| event.began);
+                for Event { name, thread, effect, began, ended } in events {
+                    writeln!(told, "  {began:6} to {ended:6}, thread {thread}: {name}, {effect:?}")
+                        .expect("a string takes all");
+                }
+                panic!("no order explains this history\n{told}");
+            }
+        }
+    }
+}
+
+/// One round: fills the index, has threads work on it, explains what they saw, and empties the index.
+pub fn round<I: Tested>(index: &I, keys: &KeySet, shared: &Shared, random: &mut Random, tally: &mut Tally) {
+    let before = fill(index, keys, shared, || random.below(2) == 0);
+    let (threads, operations) = (2 + random.below(3), 40 + 20 * random.below(5));
+    let round = Round { index, keys, shared, threads, operations };
+    let mut events = round.run(random);
+    round.look(&mut events);
+    tally.rounds += 1;
+    tally.operations += (threads * operations) as u64;
+    tally.histories += keys.len() as u64;
+    tally.events += events.len() as u64;
+    for (key, &held) in before.iter().enumerate() {
+        let own: Vec<Event> = events.iter().filter(|(of, _)| *of == key).map(|(_, event)| *event).collect();
+        round.check(key, &own, held);
+    }
+    let guard = index.collector().enter();
+    for key in keys {
+        index.remove(key, &guard);
+    }
+    assert!(index.is_empty(), "{} keys are left", index.len());
+}
