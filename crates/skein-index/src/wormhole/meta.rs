@@ -22,7 +22,7 @@ use std::ptr::null_mut;
 
 use skein_sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use skein_sync::mutex::{Mutex, MutexGuard, lock};
-use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 
 use super::item::{Child, Item};
 use super::leaf::Leaf;
@@ -256,7 +256,7 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
 
     /// Makes a table for all entries and so many more, with this hash.
     fn rebuild(&mut self, more: usize, mut hash: PrefixHash) {
-        unsafe fn reclaim(table: *mut Table, _: &Collector) {
+        unsafe fn reclaim(table: *mut Table, _: &GracePeriod) {
             // SAFETY: made by `Box::into_raw`, and given back once.
             drop(unsafe { Box::from_raw(table) });
         }
