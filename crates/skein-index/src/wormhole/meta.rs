@@ -277,9 +277,9 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
             hash = self.meta.keyed;
         };
         old.mark_retired();
-        let old = std::ptr::from_ref(old).cast_mut();
-        // Release: pairs with the load in `table`; the new one is written.
-        self.meta.table.store(Box::into_raw(Box::new(table)), Ordering::Release);
+        // Release: pairs with the load in `table`; the new one is written. What comes out is the pointer that `Box::into_raw` made: one
+        // made of the reference `old` would not be allowed to free the table.
+        let old = self.meta.table.swap(Box::into_raw(Box::new(table)), Ordering::Release);
         // SAFETY: not the table any more: who takes a guard from now on does not find it.
         unsafe { self.guard.defer_retire(old, reclaim) };
         // It is large, and counts against the budget: it is not to wait until a batch is full.
