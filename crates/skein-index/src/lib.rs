@@ -25,7 +25,7 @@ pub use index::{Change, Computed, Cursor, MemoryUsage, OrderedIndex, Refused};
 pub use masstree::Masstree;
 pub use mlp_index::{MlpError, MlpIndex, MlpKey, MlpMap, MlpRange, ShortBytes};
 pub use range::{prefix, range, successor};
-pub use skein_sync::reclaim::{Collector, Guard, LocalGuard, OwnedGuard};
+pub use skein_sync::reclaim::{Collector, GracePeriod, Guard, LocalGuard, OwnedGuard};
 pub use skip_list::SkipList;
 pub use slot::{Boxed, Inline, Slot};
 pub use walk::{Direction, walk};

@@ -16,7 +16,7 @@
 use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU64, Ordering};
-use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 
 use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
 use crate::tagged::Tagged;
@@ -175,7 +175,7 @@ impl Record {
     /// # Safety
     /// The record is unlinked: no one who takes a guard from now on can reach it.
     pub(crate) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim(word: *mut u8, _: &Collector) {
+        unsafe fn reclaim(word: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
             unsafe { Record(Tagged(word.addr() as u64)).free(Part::Retired) };
         }

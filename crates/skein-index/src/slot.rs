@@ -7,7 +7,7 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use skein_sync::reclaim::{Collector, Guard};
+use skein_sync::reclaim::{GracePeriod, Guard};
 
 /// A value that an index can hold in one 64-bit word.
 ///
@@ -52,7 +52,7 @@ pub unsafe trait Slot: Sized + Send + Sync + 'static {
 /// finds it there.
 #[inline]
 pub(crate) unsafe fn retire_value<S: Slot>(word: u64, guard: &impl Guard) {
-    unsafe fn reclaim<S: Slot>(pointer: *mut u8, _: &Collector) {
+    unsafe fn reclaim<S: Slot>(pointer: *mut u8, _: &GracePeriod) {
         // SAFETY: the word is given back once, past the grace period.
         drop(unsafe { S::from_word(pointer.addr() as u64) });
     }

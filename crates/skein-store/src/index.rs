@@ -6,8 +6,8 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use skein_index::{
-    Change, Collector, Computed, CuckooTrie, Cursor, Direction, Guard, LocalGuard, Masstree, MemoryUsage,
-    MlpIndex, OrderedIndex, Refused, SkipList, Wormhole, masstree, skip_list, walk,
+    Change, Collector, Computed, CuckooTrie, Cursor, Direction, GracePeriod, Guard, LocalGuard, Masstree,
+    MemoryUsage, MlpIndex, OrderedIndex, Refused, SkipList, Wormhole, masstree, skip_list, walk,
 };
 
 use crate::options::{IndexKind, Limits};
@@ -213,7 +213,7 @@ pub(crate) fn retire_all(collector: &Collector) {
 /// Adds to what is retired together: so many, but not more than a batch has.
 #[cold]
 fn retire_nothing(count: usize, guard: &impl Guard) {
-    unsafe fn reclaim(_: *mut (), _: &Collector) {}
+    unsafe fn reclaim(_: *mut (), _: &GracePeriod) {}
     for _ in 0..count.min(RETIRED_TOGETHER) {
         // SAFETY: any pointer will do, since it is never followed.
         unsafe { guard.defer_retire(std::ptr::null_mut(), reclaim) };

@@ -44,7 +44,7 @@ use std::sync::{Arc, Mutex};
 
 use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
-use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::reclaim::{Collector, GracePeriod, Guard, PROTECT};
 
 use crate::Result;
 use crate::page::{PageId, Place};
@@ -252,7 +252,7 @@ impl Buffer {
 
     /// Gives a frame that is out of the table back, past all who may see it.
     fn retire(frame: *mut Frame, guard: &impl Guard) {
-        unsafe fn give_back(frame: *mut Frame, _: &Collector) {
+        unsafe fn give_back(frame: *mut Frame, _: &GracePeriod) {
             // SAFETY: the collector gives what `retire` gave it, the table's count of the frame.
             drop(unsafe { Arc::from_raw(frame.cast_const()) });
         }

@@ -38,7 +38,7 @@
 use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU64, Ordering};
-use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
 
 use super::lens::Lens;
@@ -176,7 +176,7 @@ impl<const W: usize> Node<W> {
     /// # Safety
     /// The node is unlinked: no one who takes a guard from now on can reach it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim<const W: usize>(pointer: *mut u8, _: &Collector) {
+        unsafe fn reclaim<const W: usize>(pointer: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
             unsafe { Node::<W>(NonNull::new_unchecked(pointer)).free(Part::Retired) };
         }

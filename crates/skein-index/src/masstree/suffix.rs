@@ -17,7 +17,7 @@
 use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU64, Ordering};
-use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 
 use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_read};
 
@@ -121,7 +121,7 @@ impl Suffix {
     /// # Safety
     /// The block is unlinked: no one who takes a guard from now on can reach it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim(pointer: *mut u8, _: &Collector) {
+        unsafe fn reclaim(pointer: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
             unsafe { Suffix(NonNull::new_unchecked(pointer)).free(Part::Retired) };
         }

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
 
 use skein_sync::atomic::AtomicU64;
+use skein_sync::locks::lock;
 
 use super::CACHE_LINE;
 use super::arena::{Arena, Part};
@@ -39,11 +40,18 @@ pub struct GrowingWords {
     first: NonNull<AtomicU64>,
     /// Lines of the whole array.
     lines: usize,
-    /// Bytes of words that are ready, which the arena counts, and of those with whole pages, which have memory.
-    counted: AtomicUsize,
-    committed: AtomicUsize,
+    ready: Mutex<Ready>,
     huge: bool,
     arena: Arena,
+}
+
+/// Bytes from the first word on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ready {
+    /// Of the words that are ready: the arena counts them.
+    counted: usize,
+    /// Of whole pages: they have memory.
+    committed: usize,
 }
 
 #[derive(Debug)]
@@ -66,49 +74,55 @@ impl GrowingWords {
     /// Aborts, as every allocation in Rust does, if there is none.
     ///
     /// # Panics
-    /// If `most` is no such multiple.
+    /// If `most` is no such multiple, is 0, or is more words than half of the address space has.
     pub fn new(arena: &Arena, most: usize, huge: bool) -> Self {
-        assert!(most.is_multiple_of(LINE), "whole cache lines");
+        assert!(
+            most > 0 && most.is_multiple_of(LINE),
+            "{most} words: take whole cache lines, and at least one"
+        );
         let (memory, first) = if AT_ONCE {
             let words = Words::new(arena, most, false);
-            let first = NonNull::from(&words[0]);
+            // Of the whole array: what is made of a reference to the first word reaches no further.
+            let first = NonNull::from(&*words).cast();
             (Memory::Whole(words), first)
         } else {
-            let len = (most * size_of::<AtomicU64>()).next_multiple_of(REGION);
+            let len = most.checked_mul(size_of::<AtomicU64>()).filter(|&len| len <= isize::MAX as usize / 2);
+            let len = len.unwrap_or_else(|| panic!("{most} words are more than the address space has"));
+            let len = len.next_multiple_of(REGION);
             (Memory::Reserved(len), pages::reserve(len).cast())
         };
-        Self {
-            memory,
-            first,
-            lines: most / LINE,
-            counted: AtomicUsize::new(0),
-            committed: AtomicUsize::new(0),
-            huge,
-            arena: arena.clone(),
-        }
+        let ready = Mutex::default();
+        Self { memory, first, lines: most / LINE, ready, huge, arena: arena.clone() }
     }
 
-    /// Makes the first `len` words ready, and those after them no more. One thread at a time.
+    /// Makes the first `len` words ready, and those after them no more. Callers take turns.
     ///
     /// Aborts if there is no memory.
+    ///
+    /// # Panics
+    /// If the array was made for fewer words.
     pub fn resize(&self, len: usize) {
-        let Memory::Reserved(most) = self.memory else { return };
+        let most = self.lines * LINE;
+        assert!(len <= most, "resized to {len} words, made for {most}");
+        let Memory::Reserved(reserved) = self.memory else { return };
+        let mut ready = lock(&self.ready);
         let wanted = len * size_of::<AtomicU64>();
-        // Relaxed, here and below: one thread at a time; the sums order nothing.
-        let had = self.counted.swap(wanted, Ordering::Relaxed);
-        if wanted > had {
-            self.arena.heap.count(wanted - had, Part::Nodes);
-        } else {
-            self.arena.heap.uncount(had - wanted, Part::Nodes);
-        }
         let step = if wanted < REGION { PAGE } else { REGION };
-        let wanted = wanted.next_multiple_of(step).min(most);
-        let had = self.committed.swap(wanted, Ordering::Relaxed);
+        let had = std::mem::replace(
+            &mut *ready,
+            Ready { counted: wanted, committed: wanted.next_multiple_of(step).min(reserved) },
+        );
+        if wanted > had.counted {
+            self.arena.heap.count(wanted - had.counted, Part::Nodes);
+        } else {
+            self.arena.heap.uncount(had.counted - wanted, Part::Nodes);
+        }
+        let (wanted, had) = (ready.committed, had.committed);
         if wanted > had {
-            // SAFETY: inside the reservation, and not committed.
+            // SAFETY: inside the reservation, as `len` is at most `most`, and not committed, as the lock is held.
             unsafe { pages::commit(self.at(had..wanted), wanted - had, self.huge) };
         } else if wanted < had {
-            // SAFETY: inside the reservation. What is still read there is zero from now on.
+            // SAFETY: inside the reservation, and committed. What is still read there is zero from now on.
             unsafe { pages::decommit(self.at(wanted..had), had - wanted) };
         }
     }
@@ -133,16 +147,71 @@ impl GrowingWords {
     /// The address of a line, for a prefetch; any number will do.
     #[inline(always)]
     pub fn line_address(&self, line: usize) -> *const AtomicU64 {
-        self.first.as_ptr().wrapping_add(line * LINE)
+        self.first.as_ptr().wrapping_add(line.wrapping_mul(LINE))
     }
 }
 
 impl Drop for GrowingWords {
     fn drop(&mut self) {
         if let Memory::Reserved(len) = self.memory {
-            self.arena.heap.uncount(*self.counted.get_mut(), Part::Nodes);
+            self.arena.heap.uncount(lock(&self.ready).counted, Part::Nodes);
             // SAFETY: reserved in `new` for this length; this is its last use.
             unsafe { pages::unmap(self.first.cast(), len) };
         }
+    }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::Ordering;
+    use std::thread;
+
+    use super::*;
+
+    /// Incident: `resize` was safe, and took any length: past the end of the array it gave memory to, or took it from, what else the
+    /// system had mapped there. Two callers at once left pages without memory. Consequence: other data lost, or a fault. Fix: the
+    /// length is checked, and callers take turns.
+    #[test]
+    fn a_length_past_the_end_is_refused() {
+        let arena = Arena::new();
+        let words = GrowingWords::new(&arena, 1024, false);
+        words.resize(1024);
+        for len in [1025, REGION, usize::MAX] {
+            assert!(catch_unwind(AssertUnwindSafe(|| words.resize(len))).is_err(), "{len} words");
+        }
+        // SAFETY: all 128 lines are ready.
+        let line = unsafe { words.line(127) };
+        line[7].store(1, Ordering::Relaxed);
+        for most in [0, 1025, usize::MAX - 7] {
+            let made = catch_unwind(AssertUnwindSafe(|| drop(GrowingWords::new(&arena, most, false))));
+            assert!(made.is_err(), "{most} words");
+        }
+    }
+
+    #[test]
+    fn threads_that_resize_at_once_lose_no_count_and_no_pages() {
+        const LINES: usize = 4 * REGION / CACHE_LINE;
+        const ROUNDS: usize = if cfg!(miri) { 4 } else { 200 };
+        let arena = Arena::new();
+        let words = GrowingWords::new(&arena, LINES * LINE, false);
+        thread::scope(|scope| {
+            for seed in 1..4 {
+                let words = &words;
+                scope.spawn(move || {
+                    for round in 0..ROUNDS {
+                        words.resize((seed * round * 7919) % (LINES * LINE));
+                    }
+                });
+            }
+        });
+        words.resize(LINES * LINE);
+        for line in (0..LINES).step_by(PAGE / CACHE_LINE) {
+            // SAFETY: all are ready.
+            let line = unsafe { words.line(line) };
+            line[0].store(1, Ordering::Relaxed);
+        }
+        drop(words);
+        assert_eq!((arena.live(Part::Nodes), arena.taken()), (0, 0));
     }
 }

@@ -27,7 +27,7 @@ use std::cmp::Ordering;
 use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU64, Ordering as Memory};
-use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 use skein_sync::spin::Backoff;
 
 use super::link::Link;
@@ -354,7 +354,7 @@ impl<const V: usize> Node<V> {
     /// # Safety
     /// The caller has to retire it (invariant 5), and it is in no list.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim<const V: usize>(header: *mut u8, _: &Collector) {
+        unsafe fn reclaim<const V: usize>(header: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
             unsafe { Node::<V>::at(header.addr() as u64).free(Part::Retired) };
         }

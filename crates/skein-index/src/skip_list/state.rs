@@ -27,7 +27,7 @@
 
 use std::ptr::NonNull;
 
-use skein_sync::reclaim::{Collector, Guard};
+use skein_sync::reclaim::{GracePeriod, Guard};
 
 use super::node::Node;
 use crate::memory::{Arena, Part, address_of, at_address, prefetch_read};
@@ -216,7 +216,7 @@ impl State {
     /// # Safety
     /// The block is in no list.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim(word: *mut u8, _: &Collector) {
+        unsafe fn reclaim(word: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
             unsafe { State(word.addr() as u64).free(Part::Retired) };
         }

@@ -20,7 +20,7 @@
 use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU64, Ordering};
-use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 
 use super::leaf::Leaf;
 use crate::index::MAX_KEY_LEN;
@@ -238,7 +238,7 @@ impl Item {
     /// # Safety
     /// The item is unlinked: no one who takes a guard from now on can reach it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim(word: *mut AtomicU64, _: &Collector) {
+        unsafe fn reclaim(word: *mut AtomicU64, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
             unsafe { Item(NonNull::new_unchecked(word)).free(Part::Retired) };
         }

@@ -22,7 +22,7 @@ use std::ptr::null_mut;
 
 use skein_sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use skein_sync::mutex::{Mutex, MutexGuard, lock};
-use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 
 use super::item::{Child, Item};
 use super::leaf::Leaf;
@@ -256,7 +256,7 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
 
     /// Makes a table for all entries and so many more, with this hash.
     fn rebuild(&mut self, more: usize, mut hash: PrefixHash) {
-        unsafe fn reclaim(table: *mut Table, _: &Collector) {
+        unsafe fn reclaim(table: *mut Table, _: &GracePeriod) {
             // SAFETY: made by `Box::into_raw`, and given back once.
             drop(unsafe { Box::from_raw(table) });
         }
@@ -277,9 +277,9 @@ impl<'a, G: Guard> MetaWriter<'a, G> {
             hash = self.meta.keyed;
         };
         old.mark_retired();
-        let old = std::ptr::from_ref(old).cast_mut();
-        // Release: pairs with the load in `table`; the new one is written.
-        self.meta.table.store(Box::into_raw(Box::new(table)), Ordering::Release);
+        // Release: pairs with the load in `table`; the new one is written. What comes out is the pointer that `Box::into_raw` made: one
+        // made of the reference `old` would not be allowed to free the table.
+        let old = self.meta.table.swap(Box::into_raw(Box::new(table)), Ordering::Release);
         // SAFETY: not the table any more: who takes a guard from now on does not find it.
         unsafe { self.guard.defer_retire(old, reclaim) };
         // It is large, and counts against the budget: it is not to wait until a batch is full.

@@ -9,7 +9,7 @@ use super::{Shape, Wormhole};
 use crate::hash::PrefixHash;
 use crate::index::{Cursor, OrderedIndex, Refused};
 use crate::slot::Inline;
-use skein_sync::reclaim::Collector;
+use skein_sync::reclaim::{Collector, Guard};
 
 type Small = Wormhole<Inline<u64>, 4>;
 
@@ -77,6 +77,17 @@ fn finds_all_and_empties<const W: usize>(mut index: Wormhole<Inline<u64>, W>, ke
     assert_eq!(index.check().unwrap().leaves, 1);
     assert_eq!(index.memory().live(), filled::<W>(&[]).memory().live());
     shape
+}
+
+/// Incident: the table that a larger one replaces was freed through a pointer made of a shared reference. Consequence: undefined
+/// behaviour, which Miri reports here. Fix: it is freed by the pointer that it was made with.
+#[test]
+fn a_table_that_is_replaced_is_freed_by_its_own_pointer() {
+    let keys: Vec<Vec<u8>> = (0..200_u16).map(|number| number.to_be_bytes().to_vec()).collect();
+    let index = filled::<4>(&keys);
+    index.collector().enter().flush();
+    assert_eq!(index.memory().unreclaimed, 0);
+    finds_all_and_empties(index, &keys);
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Mutex;
 
-type Retired = (*mut (), unsafe fn(*mut (), &Collector));
+use super::{Guard, sealed};
 
-/// Stands in for `seize::Collector`.
+type Retired = (*mut (), unsafe fn(*mut (), &GracePeriod));
+
+/// Stands in for the collector over `seize`.
 #[derive(Default)]
 pub struct Collector {
     retired: Mutex<Vec<Retired>>,
@@ -30,12 +32,12 @@ impl Collector {
 
     /// A guard of the current thread.
     pub fn enter(&self) -> LocalGuard<'_> {
-        LocalGuard { collector: self }
+        ModelGuard { collector: self }
     }
 
     /// A guard that any thread may hold.
     pub fn enter_owned(&self) -> OwnedGuard<'_> {
-        OwnedGuard { collector: self }
+        ModelGuard { collector: self }
     }
 }
 
@@ -50,55 +52,45 @@ impl Drop for Collector {
         let retired = std::mem::take(&mut *self.retired.lock().expect("a model does not panic inside"));
         for (pointer, reclaim) in retired {
             // SAFETY: dropping the collector ends all guards, and each pointer was retired once.
-            unsafe { reclaim(pointer, self) };
+            unsafe { reclaim(pointer, &GracePeriod(())) };
         }
     }
 }
 
-/// What the indexes use of `seize::Guard`.
-pub trait Guard {
-    /// The collector that made the guard.
-    fn collector(&self) -> &Collector;
-    /// A small number for the guard's thread.
+/// Stands in for the token of the same name.
+#[derive(Debug)]
+pub struct GracePeriod(());
+
+/// Stands in for both kinds of guards.
+#[derive(Debug)]
+pub struct ModelGuard<'a> {
+    collector: &'a Collector,
+}
+
+/// Stands in for the guard of a thread.
+pub type LocalGuard<'a> = ModelGuard<'a>;
+/// Stands in for the guard that any thread may hold.
+pub type OwnedGuard<'a> = ModelGuard<'a>;
+
+impl sealed::Sealed for ModelGuard<'_> {}
+
+impl Guard for ModelGuard<'_> {
+    fn refresh(&mut self) {}
+
+    fn flush(&self) {}
+
+    fn collector(&self) -> &Collector {
+        self.collector
+    }
+
     fn thread_id(&self) -> usize {
         0
     }
-    /// Does nothing here.
-    fn flush(&self) {}
-    /// Does nothing here.
-    fn refresh(&mut self) {}
-    /// Keeps `pointer` until the collector is dropped, then calls `reclaim` on it.
-    ///
-    /// # Safety
-    /// As for `seize::Guard::defer_retire`.
-    unsafe fn defer_retire<T>(&self, pointer: *mut T, reclaim: unsafe fn(*mut T, &Collector)) {
+
+    unsafe fn defer_retire<T>(&self, pointer: *mut T, reclaim: unsafe fn(*mut T, &GracePeriod)) {
         // SAFETY: the two function types differ in the pointee of a thin pointer only.
-        let reclaim: unsafe fn(*mut (), &Collector) = unsafe { std::mem::transmute(reclaim) };
-        let mut retired = self.collector().retired.lock().expect("a model does not panic inside");
+        let reclaim: unsafe fn(*mut (), &GracePeriod) = unsafe { std::mem::transmute(reclaim) };
+        let mut retired = self.collector.retired.lock().expect("a model does not panic inside");
         retired.push((pointer.cast(), reclaim));
-    }
-}
-
-/// Stands in for `seize::LocalGuard`.
-#[derive(Debug)]
-pub struct LocalGuard<'a> {
-    collector: &'a Collector,
-}
-
-impl Guard for LocalGuard<'_> {
-    fn collector(&self) -> &Collector {
-        self.collector
-    }
-}
-
-/// Stands in for `seize::OwnedGuard`.
-#[derive(Debug)]
-pub struct OwnedGuard<'a> {
-    collector: &'a Collector,
-}
-
-impl Guard for OwnedGuard<'_> {
-    fn collector(&self) -> &Collector {
-        self.collector
     }
 }

@@ -28,7 +28,7 @@ mod slots;
 use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
-use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::reclaim::{GracePeriod, Guard, PROTECT};
 use skein_sync::version::{Version, VersionWord};
 
 pub(super) use slots::{Ranks, home, looks_like};
@@ -299,7 +299,7 @@ impl Leaf {
     /// # Safety
     /// The leaf is unlinked: no one who takes a guard from now on can reach it.
     pub(in crate::wormhole) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim(body: *mut Body, _: &Collector) {
+        unsafe fn reclaim(body: *mut Body, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
             unsafe { Leaf(NonNull::new_unchecked(body)).free(Part::Retired) };
         }

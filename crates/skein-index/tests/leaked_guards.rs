@@ -1,0 +1,230 @@
+//! Guards that safe code leaks, over an index: what a guard was shown stays, whatever has become of other guards.
+//!
+//! Incident: a thread leaked its guard and ended; an owned guard got its number and went; a third thread that got the number read what
+//! had been freed. Consequence: use after free from safe code. Fix: `skein_sync::reclaim` counts the guards of each thread, and a
+//! collector that has lost one frees nothing any more.
+//!
+//! A value notes its drop, so that the tests need no sanitizer: a value that a live guard was shown must not have been dropped.
+
+#![forbid(unsafe_code)]
+#![cfg(not(skein_loom))]
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use skein_index::{Boxed, LocalGuard, Masstree, OrderedIndex};
+
+/// A value that notes its drop elsewhere.
+struct Noted(Arc<AtomicBool>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+type Tree = Masstree<Boxed<Noted>>;
+
+/// Guards and threads at once: more than the numbers that other tests may give back meanwhile.
+const MANY: usize = 8;
+/// More than a batch of retired values.
+const WRITES: usize = if cfg!(miri) { 100 } else { 1_000 };
+
+/// One test at a time: which numbers are free matters.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn put(tree: &Tree) -> Arc<AtomicBool> {
+    let dropped = Arc::new(AtomicBool::new(false));
+    tree.insert(b"k", Boxed::new(Noted(dropped.clone())), &tree.collector().enter()).unwrap();
+    dropped
+}
+
+/// Replaces the value so often that batches of retired ones are handed over.
+fn replace(tree: &Tree) {
+    for _ in 0..WRITES {
+        put(tree);
+    }
+}
+
+/// Gives numbers of threads that ended to owned guards, which go.
+fn take_free_numbers(tree: &Tree) {
+    let guards: Vec<_> = (0..MANY).map(|_| tree.collector().enter_owned()).collect();
+    drop(guards);
+}
+
+/// A reader on a thread of its own is shown the value, and it is replaced: it is still there.
+fn a_reader_keeps_its_value(tree: &Tree) {
+    let dropped = put(tree);
+    let (shown, replaced) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let guard = tree.collector().enter();
+            assert!(tree.get(b"k", &guard).is_some());
+            shown.wait();
+            replaced.wait();
+            drop(guard);
+        });
+        shown.wait();
+        replace(tree);
+        let dropped = dropped.load(Ordering::SeqCst);
+        replaced.wait();
+        assert!(!dropped, "dropped under a guard");
+    });
+}
+
+/// Runs `leak` on many threads, each of which has a number of its own by then, and waits until they have given them back.
+fn leak_on_threads(leak: impl Fn() + Sync) {
+    let all = Barrier::new(MANY);
+    thread::scope(|scope| {
+        let leak = || {
+            leak();
+            all.wait();
+        };
+        let threads: Vec<_> = (0..MANY).map(|_| scope.spawn(leak)).collect();
+        // The end of the scope would not wait for destructors of thread-local values.
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_leaked_guard_takes_no_protection_from_later_threads() {
+    let _alone = alone();
+    let tree = Tree::new();
+    drop(tree.collector().enter());
+    leak_on_threads(|| mem::forget(tree.collector().enter()));
+    take_free_numbers(&tree);
+    a_reader_keeps_its_value(&tree);
+}
+
+#[test]
+fn a_value_under_a_leaked_guard_outlives_its_thread() {
+    let _alone = alone();
+    let tree = Tree::new();
+    drop(tree.collector().enter());
+    let dropped = put(&tree);
+    let read = || {
+        let guard: &LocalGuard<'_> = Box::leak(Box::new(tree.collector().enter()));
+        tree.get(b"k", guard).unwrap()
+    };
+    let seen = thread::scope(|scope| scope.spawn(read).join().unwrap());
+    take_free_numbers(&tree);
+    replace(&tree);
+    assert!(!dropped.load(Ordering::SeqCst));
+    assert!(!seen.0.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_leaked_nested_guard_takes_no_protection_either() {
+    let _alone = alone();
+    let tree = Tree::new();
+    leak_on_threads(|| {
+        let outer = tree.collector().enter();
+        mem::forget(tree.collector().enter());
+        drop(outer);
+    });
+    take_free_numbers(&tree);
+    a_reader_keeps_its_value(&tree);
+}
+
+#[test]
+fn a_leaked_owned_guard_takes_no_protection_either() {
+    let _alone = alone();
+    let tree = Tree::new();
+    leak_on_threads(|| mem::forget(tree.collector().enter_owned()));
+    take_free_numbers(&tree);
+    a_reader_keeps_its_value(&tree);
+}
+
+/// Runs `action` on a thread that has given its number back: when a thread-local value is dropped that was there before the first guard.
+fn after_the_last_guard<T: 'static>(first: impl FnOnce() -> T + Send, action: fn(T)) {
+    struct Late<T>(RefCell<Option<T>>, Cell<Option<fn(T)>>);
+    impl<T> Drop for Late<T> {
+        fn drop(&mut self) {
+            if let (Some(value), Some(action)) = (self.0.take(), self.1.take()) {
+                action(value);
+            }
+        }
+    }
+    thread_local! {
+        static LATE: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
+    }
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            LATE.with_borrow_mut(Vec::clear);
+            let late = Late(RefCell::new(Some(first())), Cell::new(Some(action)));
+            LATE.with_borrow_mut(|values| values.push(Box::new(late)));
+        });
+        thread.join().unwrap();
+    });
+}
+
+/// An index that lives for ever, as guards in thread-local values need it.
+static ETERNAL: LazyLock<Tree> = LazyLock::new(Tree::new);
+
+#[test]
+fn a_guard_outlives_the_number_of_its_thread() {
+    static DROPPED_TOO_SOON: Mutex<Option<bool>> = Mutex::new(None);
+    let _alone = alone();
+    let dropped = put(&ETERNAL);
+    after_the_last_guard(
+        || (ETERNAL.collector().enter(), dropped),
+        |(guard, dropped)| {
+            // Others take the number that this thread has given back, and change the count of its guards.
+            thread::spawn(|| {
+                take_free_numbers(&ETERNAL);
+                replace(&ETERNAL);
+            })
+            .join()
+            .unwrap();
+            *DROPPED_TOO_SOON.lock().unwrap() = Some(dropped.load(Ordering::SeqCst));
+            drop(guard);
+        },
+    );
+    assert_eq!(*DROPPED_TOO_SOON.lock().unwrap(), Some(false));
+    a_reader_keeps_its_value(&ETERNAL);
+}
+
+#[test]
+fn a_thread_that_ends_may_still_take_a_guard() {
+    static FOUND: AtomicBool = AtomicBool::new(false);
+    static TREE: LazyLock<Tree> = LazyLock::new(Tree::new);
+    let _alone = alone();
+    let first = put(&TREE);
+    after_the_last_guard(
+        || drop(TREE.collector().enter()),
+        |()| {
+            let guard = TREE.collector().enter();
+            FOUND.store(TREE.get(b"k", &guard).is_some(), Ordering::SeqCst);
+            replace(&TREE);
+        },
+    );
+    assert!(FOUND.load(Ordering::SeqCst));
+    replace(&TREE);
+    assert!(first.load(Ordering::SeqCst), "nothing is freed");
+}
+
+#[test]
+fn without_a_leak_values_are_dropped_while_the_index_lives() {
+    let _alone = alone();
+    let tree = Tree::new();
+    let first = put(&tree);
+    thread::scope(|scope| {
+        for _ in 0..MANY {
+            scope.spawn(|| {
+                drop(tree.collector().enter());
+                take_free_numbers(&tree);
+            });
+        }
+    });
+    replace(&tree);
+    assert!(first.load(Ordering::SeqCst), "nothing is freed");
+}

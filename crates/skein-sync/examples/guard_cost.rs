@@ -1,0 +1,31 @@
+//! Enters and drops a guard many times, for an instruction count:
+//! `cargo build --release -p skein-sync --example guard_cost`, then
+//! `valgrind --tool=callgrind target/release/examples/guard_cost local 1000000`.
+//! Count twice with different numbers: the difference is free of the start.
+
+use std::hint::black_box;
+
+use skein_sync::reclaim::{Collector, Guard};
+
+/// Where a program would read something. By reference: to move a guard costs as much as to take one.
+fn look_at(guard: &impl Guard) {
+    black_box(guard);
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let (kind, rounds) = match &arguments[..] {
+        [_, kind, rounds] => (kind.as_str(), rounds.parse::<u64>().expect("a number of rounds")),
+        _ => panic!("usage: guard_cost local|nested|owned|refresh ROUNDS"),
+    };
+    let collector = Collector::new();
+    let mut outer = (kind != "local").then(|| collector.enter());
+    for _ in 0..rounds {
+        match kind {
+            "local" | "nested" => look_at(&black_box(&collector).enter()),
+            "owned" => look_at(&black_box(&collector).enter_owned()),
+            "refresh" => outer.as_mut().expect("entered above").refresh(),
+            other => panic!("no kind of guard is called {other}"),
+        }
+    }
+}

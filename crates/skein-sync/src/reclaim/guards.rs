@@ -1,0 +1,191 @@
+//! The two kinds of guards. The invariants are those of the module above.
+
+use std::fmt;
+use std::mem::{self, ManuallyDrop};
+
+use seize::Guard as _;
+
+use super::abandoned;
+use super::collector::{Collector, GracePeriod};
+use super::{Guard, sealed};
+
+/// A reclaimer, as `seize` calls it.
+type Reclaimer<T> = unsafe fn(*mut T, &seize::Collector);
+
+fn reclaimer<T>(reclaim: unsafe fn(*mut T, &GracePeriod)) -> Reclaimer<T> {
+    // SAFETY: the types differ in what one reference points to; a `GracePeriod` is a `seize::Collector` by another name.
+    unsafe { mem::transmute(reclaim) }
+}
+
+/// A guard of the current thread.
+pub struct LocalGuard<'a> {
+    collector: &'a Collector,
+    kind: Kind<'a>,
+}
+
+enum Kind<'a> {
+    /// Dropped by hand, if at all (invariant 2).
+    Local(ManuallyDrop<seize::LocalGuard<'a>>),
+    /// The thread ends (invariant 5).
+    Owned(OwnedGuard<'a>),
+}
+
+impl<'a> LocalGuard<'a> {
+    #[inline(always)]
+    pub(super) fn enter(collector: &'a Collector) -> Self {
+        if !abandoned::is_counted(&collector.seize) {
+            return Self::enter_at_the_end(collector);
+        }
+        collector.class.count();
+        Self { collector, kind: Kind::Local(ManuallyDrop::new(collector.seize.enter())) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_at_the_end(collector: &'a Collector) -> Self {
+        Self { collector, kind: Kind::Owned(OwnedGuard::enter(collector)) }
+    }
+}
+
+impl Drop for LocalGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Kind::Local(guard) = &mut self.kind {
+            self.collector.class.uncount();
+            if !self.collector.class.is_frozen() {
+                // SAFETY: this is its last use.
+                unsafe { ManuallyDrop::drop(guard) };
+            }
+        }
+    }
+}
+
+impl sealed::Sealed for LocalGuard<'_> {}
+
+impl Guard for LocalGuard<'_> {
+    #[inline]
+    fn refresh(&mut self) {
+        match &mut self.kind {
+            Kind::Local(guard) if !self.collector.class.is_frozen() => guard.refresh(),
+            Kind::Local(_) => {}
+            Kind::Owned(guard) => guard.refresh(),
+        }
+    }
+
+    fn flush(&self) {
+        match &self.kind {
+            Kind::Local(guard) if !self.collector.class.is_frozen() => guard.flush(),
+            Kind::Local(_) => {}
+            Kind::Owned(guard) => guard.flush(),
+        }
+    }
+
+    #[inline]
+    fn collector(&self) -> &Collector {
+        self.collector
+    }
+
+    #[inline]
+    fn thread_id(&self) -> usize {
+        match &self.kind {
+            Kind::Local(guard) => guard.thread_id(),
+            Kind::Owned(guard) => guard.thread_id(),
+        }
+    }
+
+    #[inline]
+    unsafe fn defer_retire<T>(&self, pointer: *mut T, reclaim: unsafe fn(*mut T, &GracePeriod)) {
+        match &self.kind {
+            Kind::Local(guard) if !self.collector.class.is_frozen() => {
+                // SAFETY: passed on to the caller. The batch is that of the thread's number, which is still its own: it has not
+                // ended, or the class would be frozen.
+                unsafe { guard.defer_retire(pointer, reclaimer(reclaim)) };
+            }
+            Kind::Local(_) => {}
+            // SAFETY: passed on to the caller.
+            Kind::Owned(guard) => unsafe { guard.defer_retire(pointer, reclaim) },
+        }
+    }
+}
+
+impl fmt::Debug for LocalGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LocalGuard")
+    }
+}
+
+/// A guard that any thread may hold.
+pub struct OwnedGuard<'a> {
+    collector: &'a Collector,
+    /// Dropped by hand, if at all (invariant 2); none if the collector is pinned instead.
+    guard: Option<ManuallyDrop<seize::OwnedGuard<'a>>>,
+}
+
+impl<'a> OwnedGuard<'a> {
+    pub(super) fn enter(collector: &'a Collector) -> Self {
+        let guard = if collector.class.is_frozen() {
+            collector.pin();
+            None
+        } else {
+            Some(ManuallyDrop::new(collector.seize.enter_owned()))
+        };
+        Self { collector, guard }
+    }
+
+    /// The guard, unless it must not change its reservation.
+    fn free(&self) -> Option<&seize::OwnedGuard<'a>> {
+        self.guard.as_deref().filter(|_| !self.collector.class.is_frozen())
+    }
+}
+
+impl Drop for OwnedGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(guard) = &mut self.guard
+            && !self.collector.class.is_frozen()
+        {
+            // SAFETY: this is its last use.
+            unsafe { ManuallyDrop::drop(guard) };
+        }
+    }
+}
+
+impl sealed::Sealed for OwnedGuard<'_> {}
+
+impl Guard for OwnedGuard<'_> {
+    fn refresh(&mut self) {
+        if let Some(guard) = &mut self.guard
+            && !self.collector.class.is_frozen()
+        {
+            guard.refresh();
+        }
+    }
+
+    fn flush(&self) {
+        if let Some(guard) = self.free() {
+            guard.flush();
+        }
+    }
+
+    #[inline]
+    fn collector(&self) -> &Collector {
+        self.collector
+    }
+
+    fn thread_id(&self) -> usize {
+        // `seize` would panic where the thread has given its number back.
+        if abandoned::has_ended() { 0 } else { self.guard.as_ref().map_or(0, |guard| guard.thread_id()) }
+    }
+
+    unsafe fn defer_retire<T>(&self, pointer: *mut T, reclaim: unsafe fn(*mut T, &GracePeriod)) {
+        if let Some(guard) = self.free() {
+            // SAFETY: passed on to the caller.
+            unsafe { guard.defer_retire(pointer, reclaimer(reclaim)) };
+        }
+    }
+}
+
+impl fmt::Debug for OwnedGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnedGuard")
+    }
+}
