@@ -7,6 +7,8 @@
 //!
 //! The paper names a catalog manager and does not say what it has (section 2).
 
+use std::collections::BTreeSet;
+
 use crate::buffer::{Stop, Writer};
 use crate::page::{Kind, PageId};
 use crate::record::{POINTER, Pages, RecordId, Walked, change, records};
@@ -78,9 +80,9 @@ impl Catalog {
 
     /// Its pages, from the first to the last.
     fn pages(self, pages: &mut impl Pages) -> Walked<Vec<PageId>> {
-        let (mut all, mut next) = (Vec::new(), self.first);
+        let (mut all, mut seen, mut next) = (Vec::new(), BTreeSet::new(), self.first);
         while next != NO_PAGE {
-            if all.contains(&next) {
+            if !seen.insert(next) {
                 return Err(Stop::Wrong(next, "the catalog leads back to it".to_owned()));
             }
             all.push(next);

@@ -132,6 +132,8 @@ impl Buffer {
         loop {
             // Whose walks never counted does one while nothing is published.
             let still = (tries > TRIES).then(|| lock(&self.publishing));
+            // Acquire: as in `walk_once`.
+            let moment = self.published.load(Ordering::Acquire);
             let (seen, counts) = self.walk_once(&fetched, &mut walk);
             drop(still);
             match seen {
@@ -141,6 +143,9 @@ impl Buffer {
                         if changed == LONG_TRIES {
                             _writing = Some(lock(&self.writing));
                         }
+                    }
+                    if counts && let Some(id) = self.dangling(&wanted, moment) {
+                        return Err(self.wrong(id, "there is no such page, and it is referred to"));
                     }
                     self.fetch_for_walk(&wanted, &mut fetched)?;
                 }
@@ -179,6 +184,18 @@ impl Buffer {
             }
         }
         (seen, counts)
+    }
+
+    /// Returns a wanted page that does not exist at `moment`, which is the walk's: a pointer of a damaged page leads there, and fetching it would bring nothing, each time anew.
+    fn dangling(&self, wanted: &[Wanted], moment: u64) -> Option<PageId> {
+        let pages = wanted.iter().filter_map(|wanted| match wanted {
+            Wanted::Page(id) => Some(*id),
+            Wanted::Long(_) => None,
+        });
+        let dangling = pages.into_iter().find(|id| !self.is_page(*id))?;
+        // Acquire: the loads of `is_page` come before the one below, as those of a walk do.
+        fence(Ordering::Acquire);
+        (self.published.load(Ordering::Relaxed) == moment).then_some(dangling)
     }
 
     fn fetch_for_walk<'b>(&'b self, wanted: &[Wanted], fetched: &mut Fetched<'b>) -> Result<()> {

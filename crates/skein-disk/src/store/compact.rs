@@ -74,7 +74,7 @@ impl Shared {
     }
 
     /// Merges pages that have little; returns how many were given back.
-    fn merge(&self) -> Result<usize> {
+    pub(super) fn merge(&self) -> Result<usize> {
         let most = self.buffer.ids_in_use();
         let mut merged = 0;
         for _ in 0..WALKS {

@@ -6,9 +6,11 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Mutex;
 
 use skein_log::storage::Storage;
 use skein_log::{CheckpointEpochs, Recovered, RecoveryReport};
+use skein_sync::locks::{into_inner, lock};
 
 use super::open::TRIE;
 use super::record;
@@ -250,15 +252,18 @@ fn log(folder: &Path, storage: &dyn Storage, header: &Header, found: &mut Inspec
     let epochs = (header.epoch > 0).then_some(epochs);
     let replayed = Recovered::inspect(storage, &[folder.join(LOG)], epochs).and_then(|recovered| {
         found.log = Some(recovered.report().clone());
-        let later = std::sync::atomic::AtomicU64::new(0);
+        // How many records are later than the file, and the last write so far.
+        let later = Mutex::new((0, header.sequence));
         recovered.replay(1, header.epoch, |_, found| {
-            let (first, _) = record::parse(found.payload)
+            let (first, writes) = record::parse(found.payload)
                 .ok_or("the record is whole but not one that this program writes")?;
-            let is_later = first > header.sequence;
-            later.fetch_add(is_later.into(), std::sync::atomic::Ordering::Relaxed);
+            let (count, last) = &mut *lock(&later);
+            if record::follows(first, *last, header.sequence)? {
+                (*count, *last) = (*count + 1, first + writes.len() as u64 - 1);
+            }
             Ok(())
         })?;
-        Ok(later.into_inner())
+        Ok(into_inner(later).0)
     });
     match replayed {
         Ok(later) => found.log_records = later,

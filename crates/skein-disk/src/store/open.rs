@@ -117,12 +117,8 @@ impl Shared {
             || Why::NotARecord("the record is whole but not one that this program writes".to_owned());
         let (first, writes) = record::parse(payload).ok_or_else(not_ours)?;
         let last = self.sequence.load(Ordering::Relaxed);
-        if first <= last {
-            return if first <= self.buffer.header().sequence {
-                Ok(())
-            } else {
-                Err(Why::NotARecord(format!("write {first} comes after write {last}")))
-            };
+        if !record::follows(first, last, self.buffer.header().sequence).map_err(Why::NotARecord)? {
+            return Ok(());
         }
         self.apply_all(first, &writes).map_err(Why::Failed)?;
         self.logged.fetch_add(payload.len() as u64, Ordering::Relaxed);

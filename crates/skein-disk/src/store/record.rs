@@ -73,6 +73,20 @@ pub(super) fn parse(record: &[u8]) -> Option<(u64, Vec<Write<'_>>)> {
     (!writes.is_empty()).then(|| (u64_at(number, 0), writes))
 }
 
+/// Whether a record, whose first write has this number, is to be done after the write `last`; not if the file has it, whose last write is `in_file`.
+///
+/// # Errors
+/// It neither follows that write nor is of the file: writes are missing, or come twice.
+pub(super) fn follows(first: u64, last: u64, in_file: u64) -> Result<bool, String> {
+    if first <= in_file {
+        return Ok(false);
+    }
+    if first == last + 1 {
+        return Ok(true);
+    }
+    Err(format!("write {first} comes after write {last}, and {} was to come", last + 1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

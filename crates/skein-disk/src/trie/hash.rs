@@ -23,13 +23,15 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 use super::core::{Core, read_value, wrong};
 use super::walk::{Direction, Entries, Portion, Walk};
 use crate::DiskError;
-use crate::buffer::Writer;
+use crate::buffer::{Stop, Writer};
 use crate::page::u32_at;
 use crate::record::{Pages, Walked};
 
 /// Bytes of a hash.
 pub(super) const HASH: usize = 16;
 const LENGTH: usize = 4;
+/// Keys of one hash at most. Nobody has ever found two; but forged pages may have a key at the end of every path.
+const CHAIN_MOST: u32 = 1 << 12;
 
 /// How keys are hashed.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +87,8 @@ impl Hashing {
         key: &[u8],
         out: &mut Vec<u8>,
     ) -> Walked<(u32, Option<u64>)> {
-        let (mut nth, start) = (0, out.len());
-        loop {
+        let start = out.len();
+        for nth in 0..CHAIN_MOST {
             let Some(version) = core.get(pages, self.path(key, nth).bytes(), out)? else {
                 return Ok((nth, None));
             };
@@ -95,8 +97,8 @@ impl Hashing {
                 return Ok((nth, Some(version)));
             }
             out.truncate(start);
-            nth += 1;
         }
+        Err(too_many(core))
     }
 
     pub(super) fn get(
@@ -133,6 +135,9 @@ impl Hashing {
             let mut next = Vec::new();
             let Some(found) = core.get(writer, self.path(key, last + 1).bytes(), &mut next)? else { break };
             (last, version, entry) = (last + 1, Some(found), next);
+            if last >= CHAIN_MOST {
+                return Err(too_many(core));
+            }
         }
         if let Some(version) = version {
             core.set(writer, self.path(key, nth).bytes(), version, &entry)?;
@@ -191,6 +196,10 @@ impl Hashing {
         }
         Ok(())
     }
+}
+
+fn too_many(core: &Core) -> Stop {
+    wrong(core.root, format!("more than {CHAIN_MOST} keys have one hash"))
 }
 
 /// The key after whose place a walk over a hash trie goes on; none if it begins.

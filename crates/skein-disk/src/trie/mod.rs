@@ -39,7 +39,7 @@ mod set;
 mod shape;
 mod symbols;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod value;
 mod walk;
 

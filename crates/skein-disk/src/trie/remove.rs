@@ -18,8 +18,30 @@ use crate::buffer::Writer;
 use crate::page::PageId;
 use crate::record::{Pages, RecordId, Walked, change, record};
 
-/// Pages that have less than before, each with its owner.
-type Touched = Vec<(PageId, Option<RecordId>)>;
+/// Pages that have less than before, each once and with its owner. A page comes before the page of its owner: tidying it may need the owner's name, which changes when the
+/// owner's page is tidied.
+#[derive(Default)]
+struct Touched(Vec<(PageId, Option<RecordId>)>);
+
+impl Touched {
+    /// Notes a page that lies above all that were noted before.
+    fn push(&mut self, page: PageId, owner: Option<RecordId>) {
+        if !self.has(page) {
+            self.0.push((page, owner));
+        }
+    }
+
+    /// Notes a page that lies below all that were noted before. If it was noted, it keeps its place: what was noted before it is empty, and needs no name.
+    fn push_below(&mut self, page: PageId, owner: RecordId) {
+        if !self.has(page) {
+            self.0.insert(0, (page, Some(owner)));
+        }
+    }
+
+    fn has(&self, page: PageId) -> bool {
+        self.0.iter().any(|other| other.0 == page)
+    }
+}
 
 impl Core {
     /// Removes the value of a key; false if it has none.
@@ -38,9 +60,7 @@ impl Core {
         };
         let Some(value) = value else { return Ok(false) };
         free_value(writer, Some(value))?;
-        let mut touched = self.shrink(writer, way.trail, &content)?;
-        touched.dedup_by_key(|page| page.0);
-        for (page, owner) in touched {
+        for (page, owner) in self.shrink(writer, way.trail, &content)?.0 {
             self.tidy(writer, page, owner)?;
         }
         Ok(true)
@@ -53,15 +73,16 @@ impl Core {
         mut trail: Vec<Visit>,
         content: &Content<'_>,
     ) -> Walked<Touched> {
-        let mut touched = Touched::new();
+        let mut touched = Touched::default();
         let mut record = content.encode(self.layout);
         while let Some(at) = trail.last().copied() {
             let content = Content::of(Node::of(&record).map_err(|what| wrong(at.id, what))?);
             let is_needed = at.id == self.root || content.value.is_some() || !content.is_childless();
-            touched.push((at.id.page, owner(&trail)));
+            touched.push(at.id.page, owner(&trail));
             if is_needed {
-                let merged = self.merge_child(writer, at, &content)?;
-                touched.splice(..0, merged);
+                if let Some(page) = self.merge_child(writer, at, &content)? {
+                    touched.push_below(page, at.id);
+                }
                 break;
             }
             change(writer, at.id.page, |records| records.remove(at.id.slot))?;
@@ -85,7 +106,7 @@ impl Core {
         writer: &mut Writer<'_>,
         at: Visit,
         content: &Content<'_>,
-    ) -> Walked<Option<(PageId, Option<RecordId>)>> {
+    ) -> Walked<Option<PageId>> {
         let alone = if at.id == self.root { None } else { only_child(at.id, content) };
         // What is left is not longer than it was.
         replace(writer, at.id, &content.encode(self.layout))?;
@@ -100,7 +121,7 @@ impl Core {
             change(writer, child.record.page, |records| records.remove(child.record.slot))?;
         }
         replace(writer, at.id, &both)?;
-        Ok((!is_here).then_some((child.record.page, Some(at.id))))
+        Ok((!is_here).then_some(child.record.page))
     }
 
     /// The record of a node and its only child together; none if that cannot be one.

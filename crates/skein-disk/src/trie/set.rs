@@ -20,6 +20,9 @@ use super::value::{INLINE_MOST, Stored, Versioned};
 use crate::buffer::Writer;
 use crate::record::{RecordId, Walked, change, record};
 
+/// Steps of a write at most. The longest key takes one for each [`PREFIX_MOST`] bytes, and each of them makes room some times, for as many leaves as a node can have at most.
+const STEPS_MOST: usize = 1 << 14;
+
 impl Core {
     /// Sets the value of a key; true if the key had none.
     pub(super) fn set(
@@ -33,11 +36,15 @@ impl Core {
             ..=INLINE_MOST => Stored::Inline(value),
             _ => Stored::Overflow(Chain::write(writer, value)?),
         };
-        loop {
+        for _ in 0..STEPS_MOST {
             if let Some(is_new) = self.step_to_set(writer, key, Versioned { version, stored })? {
                 return Ok(is_new);
             }
         }
+        Err(wrong(
+            self.root,
+            format!("a key is not set after {STEPS_MOST} steps: pages below say what cannot be"),
+        ))
     }
 
     /// One step; none if there are more to do.

@@ -174,6 +174,7 @@ impl<'c> Walk<'c> {
     fn enter(&mut self, pages: &mut impl Pages, id: NodeId, at: Position) -> Walked<()> {
         let node = node(pages, id)?;
         push_prefix(&mut self.path, id.record, &node, self.core.symbols.count(KEY_MOST))?;
+        has_something(id, &node, self.core.root)?;
         self.stack.push(Frame { id, depth: self.path.depth(), at });
         Ok(())
     }
@@ -202,6 +203,15 @@ impl<'c> Walk<'c> {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Refuses a node that leads to no key. So a walk comes to a key after no more nodes than a path has symbols, whatever pointers lead to whatever node.
+fn has_something(id: NodeId, node: &Node<'_>, root: RecordId) -> Walked<()> {
+    let leads_on = node.value.is_some() || leaves(id.record, node).chain(children(node)).next().is_some();
+    if leads_on || id == root.into() {
+        return Ok(());
+    }
+    Err(wrong(id.record, "it has neither a value nor a child"))
 }
 
 /// Adds a node's prefix to the path that leads to it. Paths have an end, so that pointers in a ring are noticed.

@@ -37,6 +37,23 @@ fn talk(client: &mut Client, lines: &[(&str, &str)]) {
     }
 }
 
+/// Incident and fix: `a_key_that_has_expired_stays_away_if_the_clock_is_set_back` of the store; here over both engines, and for the time that a key still has.
+#[test]
+fn a_clock_that_is_set_back_brings_no_key_back() {
+    for start in [in_memory, on_disk] {
+        let clock = Clock::manual(START);
+        let server = start(&clock);
+        let mut client = server.connect();
+        talk(&mut client, &[("SET a 1 PX 1000", "+OK|"), ("SET b 1 PX 5000", "+OK|")]);
+        clock.advance(Duration::from_millis(1_001));
+        talk(&mut client, &[("GET a", "$-1|"), ("PTTL b", ":3999|")]);
+        clock.set(START - 3_600_000);
+        talk(&mut client, &[("GET a", "$-1|"), ("EXISTS a", ":0|"), ("PTTL b", ":3999|")]);
+        clock.advance(Duration::from_millis(4_000));
+        talk(&mut client, &[("GET b", "$-1|"), ("SET a 2 PX 10", "+OK|"), ("PTTL a", ":10|")]);
+    }
+}
+
 #[test]
 fn time_passes_and_keys_go() {
     for start in [in_memory, on_disk] {

@@ -18,7 +18,8 @@ use crate::{Error, Result};
 /// How often the thread looks, if the options do not say otherwise.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
 
-/// A key stays so long after its time, so that one whose time is frozen (a transaction, say) never sees it go.
+/// A key stays so long after its time, so that one whose time is frozen (a transaction, say) never sees it go. It is half a second of the steady clock: a jump of the system's
+/// clock makes it no shorter.
 pub(crate) const GRACE_MS: u64 = 500;
 
 /// Keys that are removed with one entry to the log.
@@ -104,7 +105,7 @@ fn tick(inner: &Inner, time: Duration) -> Result<bool> {
 
 /// Removes the first overdue keys, at most `most`; how many it looked at.
 pub(crate) fn remove_overdue(inner: &Inner, most: usize) -> Result<usize> {
-    let end = inner.options.clock.now().saturating_sub(GRACE_MS);
+    let end = inner.options.clock.before(Duration::from_millis(GRACE_MS));
     let overdue = inner.order.first_before(end, most);
     if overdue.is_empty() {
         return Ok(0);

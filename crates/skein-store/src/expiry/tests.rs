@@ -377,3 +377,63 @@ proptest! {
         }
     }
 }
+
+/// Incident: the time was what the system's clock said. Consequence: when that was set back, a key that had expired, and that clients had been told was gone, was there again
+/// until the clock came to its time once more. Fix: time goes on by the steady clock until the other one has caught up.
+#[test]
+fn a_key_that_has_expired_stays_away_if_the_clock_is_set_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let store = open(folder.path(), &clock);
+    store.put_until(b"goose", b"grey", START + 10).unwrap();
+    clock.advance(Duration::from_millis(11));
+    assert!(store.get(b"goose").unwrap().is_none());
+    for hours in 0..3 {
+        clock.set(START - hours * 3_600_000);
+        assert!(store.get(b"goose").unwrap().is_none());
+    }
+    assert_eq!(clock.now(), START + 11);
+    clock.advance(Duration::from_millis(5));
+    assert_eq!(clock.now(), START + 16, "it does not stand meanwhile");
+    store.put_until(b"swan", b"mute", clock.now() + 10).unwrap();
+    clock.advance(Duration::from_millis(11));
+    assert!(store.get(b"swan").unwrap().is_none());
+    clock.set(START + 1_000);
+    assert_eq!(clock.now(), START + 1_000, "it has caught up");
+}
+
+/// Incident: what had expired was removed half a second later by the system's clock. Consequence: when that jumped forward, a key went under a transaction whose time was
+/// frozen before the jump, and for which the key was there. Fix: half a second by the steady clock.
+#[test]
+fn a_jump_of_the_clock_removes_nothing_under_a_frozen_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let store = open(folder.path(), &clock);
+    let mut session = store.session();
+    store.put_until(b"goose", b"grey", START + 1_000).unwrap();
+    session.freeze(Some(session.now()));
+    clock.set(START + 3_600_000);
+    let is_there = |session: &crate::Session| session.get_with(b"goose", |row| row.is_some());
+    assert!(store.get(b"goose").unwrap().is_none(), "its hour has gone by");
+    for _ in 0..2 {
+        assert_eq!(remove_overdue(store.inner(), 9).unwrap(), 0);
+        assert!(is_there(&session), "for this session it is still that time");
+        clock.advance(Duration::from_millis(GRACE_MS - 1));
+    }
+    session.freeze(None);
+    clock.advance(Duration::from_millis(1));
+    assert_eq!(remove_overdue(store.inner(), 9).unwrap(), 1);
+    assert_eq!(check(&store), 0);
+}
+
+#[test]
+fn the_system_clock_is_what_the_time_is_if_nobody_sets_it() {
+    let clock = Clock::system();
+    let unix_ms = || std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
+    let mut last = 0;
+    for _ in 0..1_000 {
+        let now = clock.now();
+        assert!(now >= last && now <= unix_ms(), "{last}, {now}, {}", unix_ms());
+        last = now;
+    }
+}

@@ -1,6 +1,7 @@
 //! The store under crashes and failures, against a model.
 
 mod long;
+mod replay;
 mod transactions;
 
 use std::collections::BTreeMap;

@@ -90,9 +90,7 @@ impl Check<'_> {
         if path.depth() > self.trie.symbols.count(KEY_MOST) {
             return fail("paths that lead here are longer than keys can be");
         }
-        if id != self.trie.root && version == 0 && children.is_empty() {
-            return fail("it has neither a value nor a child");
-        }
+        self.trie.has_something(pages, id, &children)?;
         if version != 0 {
             if path.key().is_none() || self.trie.hashing.is_some() {
                 return fail("it has a value, and no key ends there");

@@ -44,6 +44,19 @@ impl Fixed {
         Ok(all)
     }
 
+    /// Refuses a node that leads to no key, as `walk.rs` of the other layout does.
+    pub(super) fn has_something(
+        &self,
+        pages: &mut impl Pages,
+        id: RecordId,
+        children: &[(u8, RecordId)],
+    ) -> Walked<()> {
+        if id == self.root || !children.is_empty() || self.node(pages, id)?.version() != 0 {
+            return Ok(());
+        }
+        Err(wrong(id, "it has neither a value nor a child"))
+    }
+
     pub(super) fn has_child(&self, pages: &mut impl Pages, id: RecordId) -> Walked<bool> {
         Ok(!self.children(pages, id)?.is_empty())
     }

@@ -216,8 +216,9 @@ impl Hashed<'_> {
         while let Some((id, depth, is_edge)) = stack.pop() {
             if depth < self.depth() {
                 let least = edge.filter(|_| is_edge).map_or(0, |hash| self.trie.symbols.at(&hash, depth));
-                let children = self.trie.children(pages, id)?.into_iter().rev();
-                let children = children.filter(|child| child.0 >= least);
+                let children = self.trie.children(pages, id)?;
+                self.trie.has_something(pages, id, &children)?;
+                let children = children.into_iter().rev().filter(|child| child.0 >= least);
                 stack.extend(children.map(|child| (child.1, depth + 1, is_edge && child.0 == least)));
             } else if !is_edge {
                 if !gathered.takes(portion, &[]) {

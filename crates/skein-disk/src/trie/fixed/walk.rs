@@ -44,6 +44,7 @@ impl Walk<'_> {
             return Err(wrong(id, "paths that lead here are longer than keys can be"));
         }
         let children = self.trie.children(pages, id)?;
+        self.trie.has_something(pages, id, &children)?;
         self.stack.push(Frame { id, depth, children, at });
         Ok(())
     }

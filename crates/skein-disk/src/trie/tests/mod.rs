@@ -2,6 +2,7 @@
 
 mod damage;
 mod model;
+pub(crate) mod remove;
 mod scale;
 mod single;
 
