@@ -6,7 +6,7 @@
 use crate::support::checked::Checked;
 use crate::support::random::Random;
 use crate::support::shared_keys;
-use skein_index::{CuckooTrie, Inline, MlpIndex, OrderedIndex, SkipList, Wormhole};
+use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
 /// Keys before the removals.
 const KEYS: usize = 60_000;
@@ -98,6 +98,13 @@ fn gives_back<I: Checked>(make: fn() -> I, sets: Vec<(&str, Keys)>, most: f64) {
     }
     println!("{kept:.2?}");
     assert!(kept.iter().all(|&(times, ..)| times <= most), "at most {most} times, not {kept:.2?}");
+}
+
+/// Incident: border nodes went only when they were empty. Consequence: a tree of 200,000 keys that had lost nine in ten kept 9.4 times the node
+/// bytes of a fresh one, whatever the order. Fix: neighbours that have become sparse merge, interior nodes likewise.
+#[test]
+fn masstree_gives_memory_back() {
+    gives_back(Masstree::<Inline<u64>>::new, all_keys(), 3.0);
 }
 
 /// Incident: a leaf merged with its right neighbour only. Consequence: where keys were removed in ascending order, that one was still full, and 10.2
