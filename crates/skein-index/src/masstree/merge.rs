@@ -6,24 +6,29 @@
 //!   A (a b) ⇄ B (e) ⇄  C    =>   A (a b e) ⇄────► C
 //! ```
 //!
-//! The paper frees a border node when it is empty, so a tree that has lost nine keys in ten keeps nearly all of its nodes. Here two
-//! neighbours become one once they hold at most two thirds of a node together. A split leaves two halves, so a node loses a third
-//! of its keys before it can merge, and gains a third before it can split again: no key that comes and goes makes it swing.
+//! The paper frees a border node when it is empty, so a tree that has lost nine keys in ten keeps
+//! nearly all of its nodes. Here two neighbours become one once they hold at most two thirds of a
+//! node together. A split leaves two halves, so a pair loses a third of a node before it merges,
+//! and gains a third before it splits again: no key that comes and goes makes it swing.
 //!
-//! - Always the right node goes. So low keys never change, a tree's leftmost node stays, and a stale link to a layer's
-//!   former root, which is leftmost on its level, leads to a node that stays.
-//! - The right node is deleted with its contents in place. Readers and writers that reach it, or held a place in it, start over.
-//! - The left node is marked as inserting. Its range grows and loses nothing, so a slice that was in it still is: a reader
-//!   looks again, and need not start over. Cursors descend again, for the keys that follow theirs have moved.
-//! - The marks come before the parents change, and stay until all is done. A reader that the changed parent sends to the left
-//!   node waits there until the keys have come.
+//! - Always the right node goes. So low keys never change, a tree's leftmost node stays, and a
+//!   stale link to a layer's former root, which is leftmost on its level, leads to a node that
+//!   stays.
+//! - The right node is deleted with its contents in place. Readers and writers that reach it, or
+//!   held a place in it, start over.
+//! - The left node is marked as inserting. Its range grows and loses nothing, so a slice that was
+//!   in it still is: a reader looks again, and need not start over. Cursors descend again, for the
+//!   keys that follow theirs have moved.
+//! - The marks come before the parents change, and stay until all is done. A reader that the
+//!   changed parent sends to the left node waits there until the keys have come.
 //! - Interior nodes merge alike, within one parent, whose separator between both comes down.
-//! - If the node was its parent's first child, the separator that leads to it lies in an ancestor; it is raised to the low key
-//!   of the next child. These ancestors are marked as splitting: the range of a child has moved to another one.
+//! - If the node was its parent's first child, the separator that leads to it lies in an ancestor;
+//!   it is raised to the low key of the next child. These ancestors are marked as splitting: the
+//!   range of a child has moved to another one.
 //!
 //! # Order of locks
-//! A merge takes the left node, the right one, and then the parents from below, as `latch.rs` says. Who holds a parent waits for
-//! nodes above it only, so nobody waits in a circle.
+//! A merge takes the left node, the right one, and then the parents from below, as `latch.rs` says.
+//! Who holds a parent waits for nodes above it only, so nobody waits in a circle.
 
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
@@ -47,21 +52,22 @@ fn borders_fit<const W: usize>(left: usize, right: usize) -> bool {
     left + right <= merged_max(W) || right == 0
 }
 
-/// Whether two neighbouring interior nodes with so many keys become one; the separator between them comes down.
+/// Whether two neighbouring interior nodes with so many keys become one; the separator between them
+/// comes down.
 fn interiors_fit<const W: usize>(left: usize, right: usize) -> bool {
     left + 1 + right <= merged_max(W)
 }
 
-/// Merges a border node with a neighbour, if they fit, and their ancestors likewise. Returns whether that has left the tree's
-/// root with a single child.
+/// Merges a border node with a neighbour, if they fit, and their ancestors likewise. Returns
+/// whether that has left the tree's root with a single child.
 #[cold]
 pub(super) fn merge_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> bool {
     let parent = absorb_border(node, guard).or_else(|| absorb_border(node.next()?, guard));
     parent.is_some_and(|parent| merge_interior(parent, guard))
 }
 
-/// Moves the keys of a border node to its left neighbour and unlinks it, if both fit in one; an empty one always does. Returns the
-/// interior node that has lost a child.
+/// Moves the keys of a border node to its left neighbour and unlinks it, if both fit in one; an
+/// empty one always does. Returns the interior node that has lost a child.
 fn absorb_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> Option<Node<W>> {
     let (left, right) = lock_with_left(node)?;
     move_keys(&left, &right);
@@ -81,7 +87,8 @@ fn absorb_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> Option<N
     Some(parent)
 }
 
-/// Locks a border node and its left neighbour; none if they do not fit in one, or the node is leftmost or gone.
+/// Locks a border node and its left neighbour; none if they do not fit in one, or the node is
+/// leftmost or gone.
 fn lock_with_left<const W: usize>(node: Node<W>) -> Option<(Latch<W>, Latch<W>)> {
     let fit = |left: Node<W>| borders_fit::<W>(left.permutation().count(), node.permutation().count());
     let mut backoff = Backoff::new();
@@ -110,8 +117,8 @@ fn move_keys<const W: usize>(left: &Latch<W>, right: &Latch<W>) {
     }
 }
 
-/// Takes a locked node out of its parent, and that out of its own if nothing is left of it. Adds the interior
-/// nodes that went to `gone`; returns the one that has lost a child.
+/// Takes a locked node out of its parent, and that out of its own if nothing is left of it. Adds
+/// the interior nodes that went to `gone`; returns the one that has lost a child.
 fn cut_off<const W: usize>(node: &Latch<W>, gone: &mut Vec<Node<W>>) -> Node<W> {
     let mut held: Vec<Latch<W>> = Vec::new();
     let mut child = node.node();
@@ -137,8 +144,8 @@ fn cut_off<const W: usize>(node: &Latch<W>, gone: &mut Vec<Node<W>>) -> Node<W> 
     lost
 }
 
-/// A locked node's range now starts at `low`: raises the separator on its left, which lies in the nearest
-/// ancestor of which it is not in the first child.
+/// A locked node's range now starts at `low`: raises the separator on its left, which lies in the
+/// nearest ancestor of which it is not in the first child.
 fn raise_separator<const W: usize>(mut node: Latch<W>, low: u64, held: &mut Vec<Latch<W>>) {
     loop {
         let parent = node.take_parent().expect("only nodes off the left edge lose their first child");
@@ -162,8 +169,8 @@ struct Siblings<const W: usize> {
     index: usize,
 }
 
-/// Merges an interior node with a sibling, if they fit, and so up the tree. Returns whether this has come to the root, and that
-/// has a single child.
+/// Merges an interior node with a sibling, if they fit, and so up the tree. Returns whether this
+/// has come to the root, and that has a single child.
 fn merge_interior<const W: usize, G: Guard>(mut node: Node<W>, guard: &G) -> bool {
     loop {
         if node.version().peek().is_root() {
@@ -174,7 +181,8 @@ fn merge_interior<const W: usize, G: Guard>(mut node: Node<W>, guard: &G) -> boo
     }
 }
 
-/// Locks an interior node, a sibling, and their parent; none if it fits with no sibling, or is gone.
+/// Locks an interior node, a sibling, and their parent; none if it fits with no sibling, or is
+/// gone.
 fn lock_with_sibling<const W: usize>(node: Node<W>) -> Option<Siblings<W>> {
     let mut backoff = Backoff::new();
     loop {
@@ -184,7 +192,8 @@ fn lock_with_sibling<const W: usize>(node: Node<W>) -> Option<Siblings<W>> {
         let parent = node.parent()?;
         let version = parent.version().stable();
         let pair = fitting_pair(parent, node);
-        // Which of two siblings is the left one never changes, so this is the order in which to lock them.
+        // Which of two siblings is the left one never changes, so this is the order in which to
+        // lock them.
         if !parent.version().changed(version) {
             let (left, right) = pair?;
             if let (Some(left), Some(right)) = (Latch::take(left), Latch::take(right))
@@ -247,8 +256,8 @@ impl<const W: usize> Siblings<W> {
 }
 
 impl<const W: usize> Latch<W> {
-    /// Removes the child at `index` from this marked interior node, with the separator on its left, or, for
-    /// the first child, on its right.
+    /// Removes the child at `index` from this marked interior node, with the separator on its left,
+    /// or, for the first child, on its right.
     fn remove_child(&self, index: usize) {
         let nkeys = self.nkeys();
         for i in index.saturating_sub(1)..nkeys - 1 {

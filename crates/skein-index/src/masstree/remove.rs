@@ -1,9 +1,10 @@
 //! What a removal calls for: sparse nodes merge, empty ones go, and layers shrink.
 //!
-//! A border node that has become sparse merges with a neighbour, and one that is empty always does (`merge.rs`), unless it is its
-//! tree's leftmost: that one stays, so that there is always a left neighbour to take over a range. An interior node that loses its
-//! only child goes too. A root with one child gives way to that child. Deeper layers are tidied in `tidy.rs`. Source of
-//! all but the merges: Masstree, section 4.6.5.
+//! A border node that has become sparse merges with a neighbour, and an empty one always does
+//! (`merge.rs`), unless it is its tree's leftmost: that one stays, so that there is always a left
+//! neighbour to take over a range. An interior node that loses its only child goes too. A root with
+//! one child gives way to that child. Deeper layers are tidied in `tidy.rs`. Source of all but the
+//! merges: Masstree, section 4.6.5.
 
 use skein_sync::reclaim::Guard;
 

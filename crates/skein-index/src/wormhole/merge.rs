@@ -1,15 +1,19 @@
 //! Merging leaves that removals have left small.
 //!
-//! Two neighbours become one when both together have at most seven eighths of what a leaf can hold, or one of them is empty. A
-//! removal that leaves its leaf half empty looks at both neighbours: at the right one under the lock that it holds, at the left one after
-//! it has given that up, since locks are taken from left to right. Two leaves that were emptied at once become one empty leaf, which
-//! goes on to be merged. So there is an empty leaf only where it is the only one, and that one is the first.
+//! Two neighbours become one when both together have at most seven eighths of what a leaf can hold,
+//! or one of them is empty. A removal that leaves its leaf half empty looks at both neighbours: at
+//! the right one under the lock that it holds, at the left one after it has given that up, since
+//! locks are taken from left to right. Two leaves that were emptied at once become one empty leaf,
+//! which goes on to be merged. So there is an empty leaf only where it is the only one, and that
+//! one is the first.
 //!
-//! A split leaves two halves, so a pair loses an eighth of a leaf before it merges, and gains an eighth before it splits again.
+//! A split leaves two halves, so a pair loses an eighth of a leaf before it merges, and gains an
+//! eighth before it splits again.
 //!
-//! Always the right leaf goes, whichever of the two the removal was in. It is marked deleted, its records go over, and its link to the
-//! left stays: whoever comes to it goes that way. The paper tries the left neighbour first, then the right one.
-//! Source: Wormhole, section 2.2 and Algorithm 4.
+//! Always the right leaf goes, whichever of the two the removal was in. It is marked deleted, its
+//! records go over, and its link to the left stays: whoever comes to it goes that way. The paper
+//! tries the left neighbour first, then the right one. Source: Wormhole, section 2.2 and Algorithm
+//! 4.
 
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
@@ -46,12 +50,14 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
     }
 
-    /// Merges a leaf into its left neighbour if they still fit, once both are locked, the left one first.
+    /// Merges a leaf into its left neighbour if they still fit, once both are locked, the left one
+    /// first.
     fn merge_left(&self, leaf: Leaf, guard: &impl Guard) {
         let mut backoff = Backoff::new();
         while let Some(prev) = leaf.prev() {
             let Some(left) = Latch::<W>::take(prev).filter(|left| left.next() == Some(leaf)) else {
-                // Split or merged meanwhile; whoever did that gives our leaf another neighbour, if it is not gone itself.
+                // Split or merged meanwhile; whoever did that gives our leaf another neighbour, if
+                // it is not gone itself.
                 if leaf.is_deleted::<W>() {
                     return;
                 }

@@ -1,6 +1,8 @@
-//! How many bytes of nodes an index keeps once nine of ten keys are removed, beside a fresh index of the keys that stay.
+//! How many bytes of nodes an index keeps once nine of ten keys are removed, beside a fresh index
+//! of the keys that stay.
 //!
-//! Both are filled in ascending order, which packs nodes as full as they get: no other fill makes the fresh index smaller.
+//! Both are filled in ascending order, which packs nodes as full as they get: no other fill makes
+//! the fresh index smaller.
 #![cfg(not(miri))]
 
 use crate::support::checked::Checked;
@@ -10,7 +12,8 @@ use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList
 
 /// Keys before the removals.
 const KEYS: usize = 60_000;
-/// The same of an index whose greatest array does not shrink with the keys: so many that this one is not most of it.
+/// The same of an index whose greatest array does not shrink with the keys: so many that this one
+/// is not most of it.
 const MANY_KEYS: usize = 8 * KEYS;
 /// One key in so many stays.
 const ONE_IN: usize = 10;
@@ -100,15 +103,17 @@ fn gives_back<I: Checked>(make: fn() -> I, sets: Vec<(&str, Keys)>, most: f64) {
     assert!(kept.iter().all(|&(times, ..)| times <= most), "at most {most} times, not {kept:.2?}");
 }
 
-/// Incident: border nodes went only when they were empty. Consequence: a tree of 200,000 keys that had lost nine in ten kept 9.4 times the node
-/// bytes of a fresh one, whatever the order. Fix: neighbours that have become sparse merge, interior nodes likewise.
+/// Incident: border nodes went only when they were empty. Consequence: a tree of 200,000 keys that
+/// had lost nine in ten kept 9.4 times the node bytes of a fresh one, whatever the order. Fix:
+/// neighbours that have become sparse merge, interior nodes likewise.
 #[test]
 fn masstree_gives_memory_back() {
     gives_back(Masstree::<Inline<u64>>::new, all_keys(), 3.0);
 }
 
-/// Incident: a leaf merged with its right neighbour only. Consequence: where keys were removed in ascending order, that one was still full, and 10.2
-/// times the node bytes of a fresh index stayed. Fix: a leaf merges with its left neighbour too.
+/// Incident: a leaf merged with its right neighbour only. Consequence: where keys were removed in
+/// ascending order, that one was still full, and 10.2 times the node bytes of a fresh index stayed.
+/// Fix: a leaf merges with its left neighbour too.
 #[test]
 fn wormhole_gives_memory_back() {
     gives_back(Wormhole::<Inline<u64>>::new, all_keys(), 2.0);
