@@ -17,7 +17,7 @@ mod models;
 use std::sync::Arc;
 
 #[cfg_attr(feature = "planted-bugs", allow(unused_imports))]
-use models::{PREEMPTIONS, get, put, remove};
+use models::{PREEMPTIONS, get, put, remove, scan};
 #[cfg_attr(feature = "planted-bugs", allow(unused_imports))]
 use skein_index::{Collector, Cursor, Inline, Masstree, OrderedIndex};
 
@@ -255,5 +255,143 @@ fn an_empty_node_goes_against_insert() {
         |tree| assert_eq!(remove(tree, "d"), Some(3)),
         // The checker finds the key in its right place, or misses it.
         |tree| assert_eq!(put(tree, "e", 9), None),
+    );
+}
+
+/// A tree that was given keys, in this order, and has lost some; each key's value is its place in the alphabet.
+#[cfg(not(feature = "planted-bugs"))]
+fn thinned(keys: &str, gone: &str) -> Tree {
+    let tree = Tree::with_width(Arc::new(Collector::new()));
+    for key in keys.chars() {
+        put(&tree, &key.to_string(), key as u64 - 'a' as u64);
+    }
+    for key in gone.chars() {
+        remove(&tree, &key.to_string());
+    }
+    tree
+}
+
+/// Nodes {a} and {c d}: they become one when the right one has lost a key.
+#[cfg(not(feature = "planted-bugs"))]
+fn before_a_merge() -> Tree {
+    thinned("abdc", "b")
+}
+
+/// Two interior nodes of two children each, the right one above {j k} and {m}: without "k" these merge, so do their parents, and the
+/// root goes.
+#[cfg(not(feature = "planted-bugs"))]
+fn before_a_merge_of_parents() -> Tree {
+    thinned("abcdefghijklm", "bcefl")
+}
+
+/// Scans up and down while keys may move: those in `stay` are met, once and in order.
+#[cfg(not(feature = "planted-bugs"))]
+fn scans_meet(tree: &Tree, stay: &[u8]) {
+    for forward in [true, false] {
+        let met = scan(tree, forward);
+        assert!(met.is_sorted_by(|a, b| if forward { a < b } else { a > b }), "{met:?}");
+        let among = |key: &u8| met.iter().any(|met| met == &[*key]);
+        assert!(stay.iter().all(among), "forward {forward}: {met:?}");
+    }
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn a_merge_hides_no_key() {
+    models::model(
+        before_a_merge,
+        1,
+        &[],
+        |tree| assert_eq!(remove(tree, "d"), Some(3)),
+        |tree| {
+            assert_eq!(get(tree, "c"), Some(2));
+            assert_eq!(get(tree, "a"), Some(0));
+            assert!(matches!(get(tree, "d"), None | Some(3)));
+        },
+    );
+}
+
+/// A write that reached the right node before it went, and one of a key that moves.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn merge_against_writes() {
+    models::model(
+        before_a_merge,
+        1,
+        &[],
+        |tree| assert_eq!(remove(tree, "d"), Some(3)),
+        |tree| {
+            assert_eq!(put(tree, "c", 8), Some(2));
+            assert_eq!(put(tree, "e", 9), None);
+            assert_eq!((get(tree, "c"), get(tree, "e")), (Some(8), Some(9)));
+        },
+    );
+}
+
+/// Both removals find their node sparse.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn merge_against_removal_in_the_left_node() {
+    models::model(
+        before_a_merge,
+        1,
+        &[],
+        |tree| assert_eq!(remove(tree, "d"), Some(3)),
+        |tree| assert_eq!(remove(tree, "a"), Some(0)),
+    );
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn merge_against_scans() {
+    models::model(
+        before_a_merge,
+        1,
+        &[],
+        |tree| assert_eq!(remove(tree, "d"), Some(3)),
+        |tree| scans_meet(tree, b"ac"),
+    );
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn a_merge_of_parents_hides_no_key() {
+    models::model(
+        before_a_merge_of_parents,
+        1,
+        &[],
+        |tree| assert_eq!(remove(tree, "k"), Some(10)),
+        |tree| {
+            assert_eq!(get(tree, "m"), Some(12));
+            assert_eq!(get(tree, "g"), Some(6));
+        },
+    );
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn merge_of_parents_against_insert() {
+    models::model(
+        before_a_merge_of_parents,
+        1,
+        &[],
+        |tree| assert_eq!(remove(tree, "k"), Some(10)),
+        |tree| assert_eq!(put(tree, "n", 9), None),
+    );
+}
+
+/// The other thread's removal merges nodes below the left parent.
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn merges_below_two_parents() {
+    models::model(
+        || thinned("abcdefghijklm", "bcefil"),
+        1,
+        &[],
+        |tree| assert_eq!(remove(tree, "k"), Some(10)),
+        |tree| {
+            assert_eq!(remove(tree, "h"), Some(7));
+            assert_eq!(remove(tree, "d"), Some(3));
+        },
     );
 }

@@ -153,6 +153,65 @@ fn merge_against_insert() {
     );
 }
 
+/// Two leaves that become one with the next removal from the right one.
+fn before_a_merge_to_the_left() -> Index {
+    let index = Index::with_variant(Arc::new(Collector::new()));
+    for (value, key) in (0..).zip(["a", "b", "c", "d", "e", "f"]) {
+        put(&index, key, value);
+    }
+    for key in ["c", "d"] {
+        remove(&index, key);
+    }
+    index
+}
+
+/// The leaf gives up its lock before it takes its left neighbour's and its own again.
+fn merge_to_the_left_against(preemptions: usize, other: impl Fn(&Index) + Copy + Send + Sync + 'static) {
+    let removal = |index: &Index| assert_eq!(remove(index, "f"), Some(5));
+    models::model(before_a_merge_to_the_left, preemptions, &[], removal, other);
+}
+
+#[test]
+fn a_merge_to_the_left_hides_no_key() {
+    merge_to_the_left_against(PREEMPTIONS, |index| {
+        assert_eq!(get(index, "e"), Some(4));
+        assert_eq!(get(index, "b"), Some(1));
+    });
+}
+
+#[test]
+fn merge_to_the_left_against_insert() {
+    merge_to_the_left_against(1, |index| {
+        assert_eq!(put(index, "d", 9), None);
+        assert_eq!(put(index, "g", 9), None);
+        assert_eq!(get(index, "g"), Some(9));
+    });
+}
+
+#[test]
+fn merge_to_the_left_against_merge_to_the_right() {
+    merge_to_the_left_against(1, |index| assert_eq!(remove(index, "b"), Some(1)));
+}
+
+/// Scans one way while a key of the right leaf goes and the other one moves.
+fn merge_to_the_left_against_a_scan(forward: bool, expected: [&'static [u8]; 3]) {
+    merge_to_the_left_against(1, move |index| {
+        let mut met = scan(index, forward);
+        met.retain(|key| key != b"f");
+        assert_eq!(met, expected);
+    });
+}
+
+#[test]
+fn merge_to_the_left_against_a_scan_up() {
+    merge_to_the_left_against_a_scan(true, [b"a", b"b", b"e"]);
+}
+
+#[test]
+fn merge_to_the_left_against_a_scan_down() {
+    merge_to_the_left_against_a_scan(false, [b"e", b"b", b"a"]);
+}
+
 #[test]
 fn remove_against_insert_of_the_same_key() {
     model(

@@ -14,7 +14,7 @@
 //!   a split the key can only have moved right, so the reader follows `next` as far as the low keys say.
 //!   Source: figure 7.
 //! - A node that was deleted sends the reader back to the tree's root. That is rare: nodes go only when they are
-//!   empty, replaced by a wider one, or part of a layer that went.
+//!   merged into their left neighbour, replaced by a wider one, or part of a layer that went.
 
 use skein_sync::version::Version;
 

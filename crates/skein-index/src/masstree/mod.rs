@@ -33,6 +33,7 @@
 //! - Suffixes always lie outside the node, in blocks of exact size (`suffix.rs`).
 //! - Version counters have 56 bits instead of 32 - 8 (`skein_sync::version`).
 //! - Low keys are stored, not read from a slot that must then never be reused (`node.rs`).
+//! - Neighbours that have become sparse merge; the paper frees a border node when it is empty (`merge.rs`).
 
 mod batch;
 mod border;
@@ -45,6 +46,7 @@ mod layer;
 mod lens;
 mod link;
 mod lookup;
+mod merge;
 mod node;
 #[expect(clippy::cast_precision_loss, reason = "weights are estimates")]
 mod partition;

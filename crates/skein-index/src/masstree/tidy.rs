@@ -65,7 +65,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             match after {
                 Aftermath::Nothing => return,
                 Aftermath::SmallLayer => {}
-                Aftermath::EmptyBorder => return self.clean_up(after, node, key, offset, guard),
+                Aftermath::SparseBorder => return self.clean_up(after, node, key, offset, guard),
             }
         }
     }

@@ -1,11 +1,19 @@
 //! Merging leaves that removals have left small.
 //!
-//! A leaf takes in its right neighbour when both together have at most half of what one can hold, or one of them is empty; the last leaf, when
-//! empty, goes into its left one. Two that were emptied at once become one empty leaf, which goes on to be merged. So there is an empty
-//! leaf only where it is the only one, and that one is the first.
+//! Two neighbours become one when both together have at most seven eighths of what a leaf can hold,
+//! or one of them is empty. A removal that leaves its leaf half empty looks at both neighbours: at
+//! the right one under the lock that it holds, at the left one after it has given that up, since
+//! locks are taken from left to right. Two leaves that were emptied at once become one empty leaf,
+//! which goes on to be merged. So there is an empty leaf only where it is the only one, and that
+//! one is the first.
 //!
-//! The right leaf is marked deleted, its records go over, and its link to the left stays: whoever comes to it goes that way.
-//! Source: Wormhole, section 2.2 and Algorithm 4.
+//! A split leaves two halves, so a pair loses an eighth of a leaf before it merges, and gains an
+//! eighth before it splits again.
+//!
+//! Always the right leaf goes, whichever of the two the removal was in. It is marked deleted, its
+//! records go over, and its link to the left stays: whoever comes to it goes that way. The paper
+//! tries the left neighbour first, then the right one. Source: Wormhole, section 2.2 and Algorithm
+//! 4.
 
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
@@ -16,9 +24,9 @@ use super::leaf::{Leaf, Ranks, SLOTS};
 use super::variant::width;
 use crate::slot::Slot;
 
-/// Whether two leaves with so many keys become one.
-fn fit(left: usize, right: usize, width: usize) -> bool {
-    left + right <= width / 2 || left == 0 || right == 0
+/// Whether two neighbouring leaves with so many keys become one.
+fn fit<const W: usize>(left: usize, right: usize) -> bool {
+    left + right <= width(W) * 7 / 8 || left == 0 || right == 0
 }
 
 impl<S: Slot, const W: usize> Wormhole<S, W> {
@@ -28,30 +36,28 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         if count > width(W) / 2 {
             return;
         }
-        match latch.next() {
-            Some(next) => {
-                if fit(count, next.count(), width(W))
-                    && let Some(right) = Latch::<W>::take(next)
-                    && fit(count, next.count(), width(W))
-                {
-                    self.merge(latch, right, guard);
-                }
-            }
-            None if count == 0 => {
-                let leaf = latch.leaf();
-                drop(latch);
-                self.drop_last(leaf, guard);
-            }
-            None => {}
+        if let Some(next) = latch.next()
+            && fit::<W>(count, next.count())
+            && let Some(right) = Latch::<W>::take(next)
+            && fit::<W>(count, next.count())
+        {
+            return self.merge(latch, right, guard);
+        }
+        if latch.prev().is_some_and(|prev| fit::<W>(prev.count(), count)) {
+            let leaf = latch.leaf();
+            drop(latch);
+            self.merge_left(leaf, guard);
         }
     }
 
-    /// Merges an empty last leaf into its left neighbour.
-    fn drop_last(&self, leaf: Leaf, guard: &impl Guard) {
+    /// Merges a leaf into its left neighbour if they still fit, once both are locked, the left one
+    /// first.
+    fn merge_left(&self, leaf: Leaf, guard: &impl Guard) {
         let mut backoff = Backoff::new();
         while let Some(prev) = leaf.prev() {
             let Some(left) = Latch::<W>::take(prev).filter(|left| left.next() == Some(leaf)) else {
-                // Split or merged meanwhile; whoever did that gives our leaf another neighbour, if it is not gone itself.
+                // Split or merged meanwhile; whoever did that gives our leaf another neighbour, if
+                // it is not gone itself.
                 if leaf.is_deleted::<W>() {
                     return;
                 }
@@ -59,8 +65,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 continue;
             };
             if let Some(right) = Latch::<W>::take(leaf)
-                && right.count() == 0
-                && right.next().is_none()
+                && fit::<W>(left.count(), right.count())
             {
                 self.merge(left, right, guard);
             }

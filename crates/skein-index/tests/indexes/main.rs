@@ -13,5 +13,6 @@ mod places;
 mod property;
 mod snapshots;
 mod stress;
+mod thinning;
 mod typed;
 mod waves;

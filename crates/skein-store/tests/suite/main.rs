@@ -25,4 +25,5 @@ mod snapshot_limits;
 mod snapshots;
 mod sorted_sets;
 mod spread_columns;
+mod thinning;
 mod views;

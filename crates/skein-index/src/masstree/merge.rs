@@ -1,0 +1,272 @@
+//! Merging: neighbours that removals have left sparse become one node.
+//!
+//! ```text
+//!            [ d | m ]                      [ m ]            the right node's keys go to the left one,
+//!           /    |    \                    /     \           and with them its range
+//!   A (a b) ⇄ B (e) ⇄  C    =>   A (a b e) ⇄────► C
+//! ```
+//!
+//! The paper frees a border node when it is empty, so a tree that has lost nine keys in ten keeps
+//! nearly all of its nodes. Here two neighbours become one once they hold at most two thirds of a
+//! node together. A split leaves two halves, so a pair loses a third of a node before it merges,
+//! and gains a third before it splits again: no key that comes and goes makes it swing.
+//!
+//! - Always the right node goes. So low keys never change, a tree's leftmost node stays, and a
+//!   stale link to a layer's former root, which is leftmost on its level, leads to a node that
+//!   stays.
+//! - The right node is deleted with its contents in place. Readers and writers that reach it, or
+//!   held a place in it, start over.
+//! - The left node is marked as inserting. Its range grows and loses nothing, so a slice that was
+//!   in it still is: a reader looks again, and need not start over. Cursors descend again, for the
+//!   keys that follow theirs have moved.
+//! - The marks come before the parents change, and stay until all is done. A reader that the
+//!   changed parent sends to the left node waits there until the keys have come.
+//! - Interior nodes merge alike, within one parent, whose separator between both comes down.
+//! - If the node was its parent's first child, the separator that leads to it lies in an ancestor;
+//!   it is raised to the low key of the next child. These ancestors are marked as splitting: the
+//!   range of a child has moved to another one.
+//!
+//! # Order of locks
+//! A merge takes the left node, the right one, and then the parents from below, as `latch.rs` says.
+//! Who holds a parent waits for nodes above it only, so nobody waits in a circle.
+
+use skein_sync::reclaim::Guard;
+use skein_sync::spin::Backoff;
+
+use super::latch::Latch;
+use super::node::Node;
+use super::variant::width;
+
+/// The most keys of two nodes that become one.
+const fn merged_max(variant: usize) -> usize {
+    2 * width(variant) / 3
+}
+
+/// Whether a node with so few keys looks for a neighbour to merge with.
+pub(super) const fn is_sparse<const W: usize>(keys: usize) -> bool {
+    keys <= width(W) / 3
+}
+
+/// Whether two neighbouring border nodes with so many keys become one.
+fn borders_fit<const W: usize>(left: usize, right: usize) -> bool {
+    left + right <= merged_max(W) || right == 0
+}
+
+/// Whether two neighbouring interior nodes with so many keys become one; the separator between them
+/// comes down.
+fn interiors_fit<const W: usize>(left: usize, right: usize) -> bool {
+    left + 1 + right <= merged_max(W)
+}
+
+/// Merges a border node with a neighbour, if they fit, and their ancestors likewise. Returns
+/// whether that has left the tree's root with a single child.
+#[cold]
+pub(super) fn merge_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> bool {
+    let parent = absorb_border(node, guard).or_else(|| absorb_border(node.next()?, guard));
+    parent.is_some_and(|parent| merge_interior(parent, guard))
+}
+
+/// Moves the keys of a border node to its left neighbour and unlinks it, if both fit in one; an
+/// empty one always does. Returns the interior node that has lost a child.
+fn absorb_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> Option<Node<W>> {
+    let (left, right) = lock_with_left(node)?;
+    move_keys(&left, &right);
+    right.version().mark_deleted();
+    let mut gone = vec![node];
+    let parent = cut_off(&right, &mut gone);
+    // `prev` of the right neighbour is ours to change: we hold the lock on its left neighbour.
+    if let Some(next) = right.next() {
+        next.set_prev(Some(left.node()));
+    }
+    left.set_next(right.next());
+    drop((left, right));
+    for node in gone {
+        // SAFETY: unlinked above from neighbours and parents.
+        unsafe { node.retire(guard) };
+    }
+    Some(parent)
+}
+
+/// Locks a border node and its left neighbour; none if they do not fit in one, or the node is
+/// leftmost or gone.
+fn lock_with_left<const W: usize>(node: Node<W>) -> Option<(Latch<W>, Latch<W>)> {
+    let fit = |left: Node<W>| borders_fit::<W>(left.permutation().count(), node.permutation().count());
+    let mut backoff = Backoff::new();
+    loop {
+        // Hints until both are locked.
+        let prev = node.prev().filter(|&prev| fit(prev) && !node.version().peek().is_deleted())?;
+        if let Some(left) = Latch::take(prev)
+            && left.next() == Some(node)
+        {
+            let right = Latch::take(node)?;
+            return fit(prev).then_some((left, right));
+        }
+        // The left neighbour has split or gone; `prev` is about to say so.
+        backoff.wait();
+    }
+}
+
+/// Adds all keys of a node to its left neighbour, which has room.
+fn move_keys<const W: usize>(left: &Latch<W>, right: &Latch<W>) {
+    let (lens, permutation) = (right.lens(), right.permutation());
+    if permutation.count() > 0 {
+        left.version().mark_inserting();
+    }
+    for position in 0..permutation.count() {
+        left.insert_entry(left.permutation().count(), right.entry(lens, permutation, position));
+    }
+}
+
+/// Takes a locked node out of its parent, and that out of its own if nothing is left of it. Adds
+/// the interior nodes that went to `gone`; returns the one that has lost a child.
+fn cut_off<const W: usize>(node: &Latch<W>, gone: &mut Vec<Node<W>>) -> Node<W> {
+    let mut held: Vec<Latch<W>> = Vec::new();
+    let mut child = node.node();
+    let parent = loop {
+        let below = held.last().unwrap_or(node);
+        let parent = below.take_parent().expect("a root is on its tree's left edge, and that stays");
+        parent.version().mark_splitting();
+        if parent.nkeys() > 0 {
+            break parent;
+        }
+        parent.version().mark_deleted();
+        child = parent.node();
+        gone.push(child);
+        held.push(parent);
+    };
+    let lost = parent.node();
+    let index = parent.child_position(child);
+    let next_low = parent.key(0);
+    parent.remove_child(index);
+    if index == 0 {
+        raise_separator(parent, next_low, &mut held);
+    }
+    lost
+}
+
+/// A locked node's range now starts at `low`: raises the separator on its left, which lies in the
+/// nearest ancestor of which it is not in the first child.
+fn raise_separator<const W: usize>(mut node: Latch<W>, low: u64, held: &mut Vec<Latch<W>>) {
+    loop {
+        let parent = node.take_parent().expect("only nodes off the left edge lose their first child");
+        parent.version().mark_splitting();
+        let index = parent.child_position(node.node());
+        held.push(node);
+        if index > 0 {
+            parent.set_key(index - 1, low);
+            return;
+        }
+        node = parent;
+    }
+}
+
+/// Two interior nodes side by side, and their parent, all locked.
+struct Siblings<const W: usize> {
+    left: Latch<W>,
+    right: Latch<W>,
+    parent: Latch<W>,
+    /// The index of the right one among the parent's children.
+    index: usize,
+}
+
+/// Merges an interior node with a sibling, if they fit, and so up the tree. Returns whether this
+/// has come to the root, and that has a single child.
+fn merge_interior<const W: usize, G: Guard>(mut node: Node<W>, guard: &G) -> bool {
+    loop {
+        if node.version().peek().is_root() {
+            return node.nkeys() == 0;
+        }
+        let Some(siblings) = lock_with_sibling(node) else { return false };
+        node = siblings.merge(guard);
+    }
+}
+
+/// Locks an interior node, a sibling, and their parent; none if it fits with no sibling, or is
+/// gone.
+fn lock_with_sibling<const W: usize>(node: Node<W>) -> Option<Siblings<W>> {
+    let mut backoff = Backoff::new();
+    loop {
+        if node.version().peek().is_deleted() {
+            return None;
+        }
+        let parent = node.parent()?;
+        let version = parent.version().stable();
+        let pair = fitting_pair(parent, node);
+        // Which of two siblings is the left one never changes, so this is the order in which to
+        // lock them.
+        if !parent.version().changed(version) {
+            let (left, right) = pair?;
+            if let (Some(left), Some(right)) = (Latch::take(left), Latch::take(right))
+                && let Some(siblings) = Siblings::of(left, right)
+            {
+                return Some(siblings);
+            }
+        }
+        backoff.wait();
+    }
+}
+
+/// A node and one of its siblings that fit in one node, by a look that has to be validated.
+fn fitting_pair<const W: usize>(parent: Node<W>, node: Node<W>) -> Option<(Node<W>, Node<W>)> {
+    let nkeys = parent.nkeys();
+    let index = (0..=nkeys).find(|&index| parent.child(index) == node)?;
+    let left = (index > 0).then(|| (parent.child(index - 1), node));
+    let right = (index < nkeys).then(|| (node, parent.child(index + 1)));
+    left.into_iter().chain(right).find(|(left, right)| interiors_fit::<W>(left.nkeys(), right.nkeys()))
+}
+
+impl<const W: usize> Siblings<W> {
+    /// Locks the parent too; none if the two are no siblings any more, or do not fit.
+    fn of(left: Latch<W>, right: Latch<W>) -> Option<Self> {
+        let parent = right.take_parent()?;
+        let index = parent.child_position(right.node());
+        let siblings = index > 0 && parent.child(index - 1) == left.node();
+        (siblings && interiors_fit::<W>(left.nkeys(), right.nkeys())).then_some(Self {
+            left,
+            right,
+            parent,
+            index,
+        })
+    }
+
+    /// Moves the children of the right node to the left one and unlinks it. Returns the parent.
+    fn merge<G: Guard>(self, guard: &G) -> Node<W> {
+        let Self { left, right, parent, index } = self;
+        left.version().mark_inserting();
+        right.version().mark_deleted();
+        parent.version().mark_inserting();
+        let (kept, moved) = (left.nkeys(), right.nkeys());
+        left.set_key(kept, parent.key(index - 1));
+        for i in 0..moved {
+            left.set_key(kept + 1 + i, right.key(i));
+        }
+        for i in 0..=moved {
+            left.set_child(kept + 1 + i, right.child(i));
+            // Ours to change: we hold the lock of the old parent.
+            right.child(i).set_parent(Some(left.node()));
+        }
+        left.set_nkeys(kept + 1 + moved);
+        parent.remove_child(index);
+        let (gone, above) = (right.node(), parent.node());
+        drop((left, right, parent));
+        // SAFETY: its parent and its children lead to it no more.
+        unsafe { gone.retire(guard) };
+        above
+    }
+}
+
+impl<const W: usize> Latch<W> {
+    /// Removes the child at `index` from this marked interior node, with the separator on its left,
+    /// or, for the first child, on its right.
+    fn remove_child(&self, index: usize) {
+        let nkeys = self.nkeys();
+        for i in index.saturating_sub(1)..nkeys - 1 {
+            self.set_key(i, self.key(i + 1));
+        }
+        self.set_key(nkeys - 1, u64::MAX);
+        for i in index..nkeys {
+            self.set_child(i, self.child(i + 1));
+        }
+        self.set_nkeys(nkeys - 1);
+    }
+}
