@@ -2,6 +2,11 @@
 //!
 //! A place is kept for the page whose present form lies there, for the last header that leads to it, and for a checkpoint under way that will. It is free when there
 //! is no reason left. The file keeps no list of free places: what no header leads to is free, and is found out when the file is opened.
+//!
+//! # Invariant
+//! A place with a reason is never free. Each reader past the cache and each frame of a mapped page has a reason of its
+//! own, so their number has no bound but memory. A count that has reached [`FOR_GOOD`] stays there: the place is never
+//! used again before the file is opened anew, which is no harm, where a count that wraps would give it away.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,11 +15,14 @@ use super::{GROWTH, HEADERS, PageFile};
 use crate::page::Place;
 use crate::{DiskError, Result};
 
+/// A count of reasons that is not known any more, and so never falls.
+const FOR_GOOD: u32 = u32::MAX;
+
 /// Which places are free.
 #[derive(Debug)]
 pub(crate) struct Places {
     /// How many reasons there are, by place.
-    reasons: Vec<u8>,
+    reasons: Vec<u32>,
     free: BinaryHeap<Reverse<u32>>,
 }
 
@@ -53,7 +61,7 @@ impl Places {
     pub(crate) fn keep(&mut self, place: Place) -> bool {
         match self.reasons.get_mut(place.0 as usize) {
             Some(reasons) if place.0 >= HEADERS => {
-                *reasons += 1;
+                *reasons = reasons.saturating_add(1);
                 true
             }
             _ => false,
@@ -67,15 +75,22 @@ impl Places {
 
     /// One more reason to keep a place that was taken.
     pub(crate) fn keep_taken(&mut self, place: Place) {
-        self.reasons[place.0 as usize] += 1;
+        let reasons = &mut self.reasons[place.0 as usize];
+        *reasons = reasons.saturating_add(1);
     }
 
     /// One reason less.
+    ///
+    /// # Panics
+    /// If the place has none: then the books are wrong, and no place could be given away safely.
     pub(crate) fn let_go(&mut self, place: Place) {
         let reasons = &mut self.reasons[place.0 as usize];
-        *reasons -= 1;
-        if *reasons == 0 {
-            self.free.push(Reverse(place.0));
+        assert!(*reasons > 0, "place {} has no reason to be kept that could go", place.0);
+        if *reasons != FOR_GOOD {
+            *reasons -= 1;
+            if *reasons == 0 {
+                self.free.push(Reverse(place.0));
+            }
         }
     }
 
@@ -98,5 +113,34 @@ impl Places {
     /// Pages of the file, and how many of them are free.
     pub(crate) fn counts(&self) -> (u32, u32) {
         (self.reasons.len() as u32, self.free.len() as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Incident: reasons were counted in a byte, without a check. Consequence: at 256 of them (readers past a small
+    /// cache, or frames that wait for a grace period) a place in use counted as free, and another page was written over
+    /// it: wrong answers, which the next checkpoint made permanent. Fix: the count is wide, and stays at its end for good.
+    #[test]
+    fn a_place_stays_kept_however_many_reasons_it_has() {
+        let mut places = Places::of_file(4);
+        let place = Place(3);
+        assert!(places.keep(place));
+        (0..70_000).for_each(|_| places.keep_taken(place));
+        places.settle();
+        assert_eq!(places.counts(), (4, 1));
+        for _ in 0..70_000 {
+            assert!(places.is_kept(place));
+            places.let_go(place);
+        }
+        assert_eq!(places.counts(), (4, 1));
+        places.let_go(place);
+        assert_eq!((places.counts(), places.is_kept(place)), ((4, 2), false));
+        places.reasons[3] = FOR_GOOD - 1;
+        (0..5).for_each(|_| places.keep_taken(place));
+        (0..10).for_each(|_| places.let_go(place));
+        assert!(places.is_kept(place), "a count that is not known never falls");
     }
 }
