@@ -72,12 +72,6 @@ pub enum DiskError {
         /// The first failure.
         cause: String,
     },
-    /// All pages of the cache are in use at once.
-    #[error("all {cache} pages of the cache are in use at once; open the file with a larger cache")]
-    CacheInUse {
-        /// Pages of the cache.
-        cache: usize,
-    },
     /// A write, or the writes of a transaction, use more pages than the cache has. Nothing of it was done.
     #[error(
         "the write uses {pages} pages or more at once, and the cache has {cache}; write less at once, or open the file with a larger cache"

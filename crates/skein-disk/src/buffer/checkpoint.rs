@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
-use skein_sync::reclaim::PROTECT;
 
 use super::Buffer;
 use super::frame::Frame;
@@ -110,19 +109,10 @@ impl Buffer {
     fn claim(&self, id: PageId) -> Claim {
         let Some(entry) = self.table.get(id) else { return Claim::Gone };
         let _stripe = lock(self.stripe(id));
-        let _guard = self.collector.enter();
         entry.changed.store(false, Ordering::Relaxed);
-        let raw = entry.frame.load(PROTECT);
-        // SAFETY: the guard keeps it.
-        if let Some(frame) = unsafe { raw.as_ref() }
-            && frame.is_dirty()
-        {
+        if let Some(frame) = self.pin(entry).filter(|frame| frame.is_dirty()) {
             frame.claim();
-            // SAFETY: the table has a count of it, and the guard keeps that.
-            return Claim::Frame(unsafe {
-                Arc::increment_strong_count(raw.cast_const());
-                Arc::from_raw(raw.cast_const())
-            });
+            return Claim::Frame(frame);
         }
         match entry.place() {
             Some(place) => {
@@ -157,10 +147,8 @@ impl Buffer {
         if let Some(place) = frame.place() {
             return Ok(place);
         }
-        let _guard = self.collector.enter();
         let entry = self.table.get(frame.id);
-        // SAFETY: the guard keeps it.
-        let present = entry.and_then(|entry| unsafe { entry.frame.load(PROTECT).as_ref() });
+        let present = entry.and_then(|entry| self.pin(entry));
         match (entry, present) {
             // It is the newest form, or the newest one is in memory alone: this one is the newest that is written.
             (Some(entry), Some(present)) if present.is_dirty() => {

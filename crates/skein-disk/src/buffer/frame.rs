@@ -4,8 +4,11 @@
 //! 1. The bytes of a frame never change: who changes a page makes another frame of it (`writer.rs`). So a reader needs no lock.
 //! 2. `dirty` goes from true to false once, when the bytes have been written; then `place` says where. Both under the lock of the page's stripe.
 
+use std::sync::OnceLock;
+
 use skein_sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
+use super::retired::Counted;
 use crate::page::{PageId, Place};
 use crate::page_file::Page;
 use crate::policy::USES_MOST;
@@ -26,6 +29,8 @@ pub(super) struct Frame {
     /// Whether a checkpoint under way needs this form of the page: then its place has one more reason to be kept.
     claimed: AtomicBool,
     place: AtomicU32,
+    /// Set once the frame is out of the table.
+    retired: OnceLock<Counted>,
 }
 
 impl Frame {
@@ -39,7 +44,14 @@ impl Frame {
             dirty: AtomicBool::new(place.is_none()),
             claimed: AtomicBool::new(false),
             place: AtomicU32::new(place.map_or(0, |place| place.0)),
+            retired: OnceLock::new(),
         }
+    }
+
+    /// Counts the frame as retired until it is dropped.
+    pub(super) fn count_as_retired(&self, counted: Counted) {
+        let is_first = self.retired.set(counted).is_ok();
+        debug_assert!(is_first, "page {} was retired twice", self.id.0);
     }
 
     /// Takes a reference, unless the frame has left.

@@ -9,6 +9,7 @@ use skein_sync::atomic::AtomicU64;
 use skein_sync::reclaim::Collector;
 
 use super::checkpoint::Durable;
+use super::retired::Retired;
 use super::table::Table;
 use super::writer::Writing;
 use super::{Buffer, CACHE_LEAST, Counts, STRIPES};
@@ -77,6 +78,7 @@ impl Buffer {
             publishing: Mutex::new(()),
             writing: Mutex::new(writing),
             durable: Mutex::new(durable),
+            retired: Retired::new(cache.pages),
             collector: Collector::new(),
             counts: Counts::default(),
         })

@@ -68,7 +68,7 @@ impl Buffer {
             return Ok(None);
         }
         let Some((place, page)) = self.read_page(id, entry)? else { return Ok(None) };
-        let is_kept = lock(&self.places).keep(place);
-        Ok(is_kept.then(|| Past { buffer: self, id, place, page: Some(page) }))
+        lock(&self.places).keep_taken(place);
+        Ok(Some(Past { buffer: self, id, place, page: Some(page) }))
     }
 }
