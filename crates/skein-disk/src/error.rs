@@ -72,6 +72,12 @@ pub enum DiskError {
         /// The first failure.
         cause: String,
     },
+    /// The store was closed, and another process may have its files.
+    #[error("{path} was closed; open it again")]
+    Closed {
+        /// The file.
+        path: PathBuf,
+    },
     /// A write, or the writes of a transaction, use more pages than the cache has. Nothing of it was done.
     #[error(
         "the write uses {pages} pages or more at once, and the cache has {cache}; write less at once, or open the file with a larger cache"

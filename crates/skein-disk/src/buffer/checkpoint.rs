@@ -3,7 +3,7 @@
 //! ```text
 //!   begin     under the writer's lock: which pages have changed, and the frames of those that were not written yet; no page is copied
 //!   write     those frames to free places; then maps and directories that lead to them      the writer goes on, and so do readers
-//!   end       sync, the other header, sync; what only the header before led to is free
+//!   end       sync, one header, sync, the other header, sync; what only the headers before led to is free
 //! ```
 //!
 //! A frame that the checkpoint claims may be written by who makes room, or be superseded by a newer form of the page, before its turn comes: the frame says where
@@ -232,8 +232,7 @@ impl Buffer {
         header.directories.resize(count, Place(0));
         written.directories.iter().for_each(|&(number, place)| header.directories[number] = place);
         self.file.sync()?;
-        self.file.write_header(&header)?;
-        self.file.sync()?;
+        self.file.write_headers(&header, durable.header.place)?;
         let mut old = Vec::new();
         durable.places.resize(pages as usize, 0);
         for &(id, place) in &written.pages {

@@ -147,6 +147,7 @@ impl Buffer {
         is_cached: bool,
         look: impl FnOnce(&Bytes) -> T,
     ) -> Result<Option<T>> {
+        self.file.check_open()?;
         let Some(entry) = self.table.get(id) else { return Ok(None) };
         loop {
             {

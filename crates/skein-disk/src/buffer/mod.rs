@@ -46,6 +46,7 @@ mod tests;
 mod view;
 mod writer;
 
+use std::path::Path;
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
@@ -53,10 +54,10 @@ use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 use skein_sync::reclaim::{Collector, PROTECT};
 
-use crate::Result;
 use crate::page::{PageId, Place};
 use crate::page_file::{Page, PageFile, Places};
 use crate::policy::Replacement;
+use crate::{DiskError, Result};
 pub(crate) use checkpoint::{Durable, Moment};
 use fetch::{Fetch, Reference};
 use frame::Frame;
@@ -158,6 +159,29 @@ impl Buffer {
             file_pages,
             free_pages,
         }
+    }
+
+    /// Why writes are stopped, if they are: a sync of the file failed, or the last write found no room on the disk.
+    pub(crate) fn writes_stopped(&self) -> Option<DiskError> {
+        self.file.stopped().or_else(|| lock(&self.places).no_room())
+    }
+
+    /// Whether writes go on.
+    ///
+    /// # Errors
+    /// A failed sync has stopped them; the file was closed.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.file.check_writable()
+    }
+
+    /// The file's name.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Ends all use of the file: it may be another process's from now on. What has changed since the last checkpoint stays here alone.
+    pub(crate) fn close(&self) {
+        self.file.close();
     }
 
     /// Page ids that somebody has. Waits for the write under way.

@@ -119,7 +119,7 @@ impl Buffer {
     /// Does a walk until it has seen pages of one moment, all of them.
     ///
     /// # Errors
-    /// What the walk failed by; damage, if a page is wrong.
+    /// What the walk failed by; damage, if a page is wrong; the file was closed.
     pub(crate) fn read_with<T>(
         &self,
         mut walk: impl FnMut(&View<'_>) -> std::result::Result<T, Stop>,
@@ -144,7 +144,10 @@ impl Buffer {
                     }
                     self.fetch_for_walk(&wanted, &mut fetched)?;
                 }
-                Ok(value) if counts => return Ok(value),
+                Ok(value) if counts => {
+                    self.file.check_open()?;
+                    return Ok(value);
+                }
                 Err(Stop::Failed(error)) if counts => return Err(error),
                 Err(Stop::Wrong(id, what)) if counts => return Err(self.wrong(id, &what)),
                 _ => {

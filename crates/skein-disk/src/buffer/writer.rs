@@ -63,6 +63,7 @@ impl Buffer {
 impl Writer<'_> {
     /// A page as it is to be.
     pub(crate) fn page(&mut self, id: PageId) -> Result<&Bytes> {
+        self.buffer.file.check_open()?;
         loop {
             if let Some(found) = self.find(id) {
                 // SAFETY: the frame is pinned, and copies and what was read past the cache are ours: as long as this write is borrowed they stay.

@@ -24,6 +24,8 @@ pub(crate) struct Places {
     /// How many reasons there are, by place.
     reasons: Vec<u32>,
     free: BinaryHeap<Reverse<u32>>,
+    /// Why the file did not grow, if it was to and did not since.
+    no_room: Option<DiskError>,
 }
 
 impl Places {
@@ -31,7 +33,7 @@ impl Places {
     pub(crate) fn of_file(pages: u32) -> Self {
         let mut reasons = vec![0; pages as usize];
         reasons.iter_mut().take(HEADERS as usize).for_each(|count| *count = 1);
-        Self { reasons, free: BinaryHeap::new() }
+        Self { reasons, free: BinaryHeap::new(), no_room: None }
     }
 
     /// Gathers the free places.
@@ -45,7 +47,10 @@ impl Places {
         if self.free.is_empty() {
             let pages = self.reasons.len() as u32;
             let more = pages.checked_add(GROWTH).ok_or(DiskError::FileFull { pages })?;
-            file.grow(more)?;
+            self.no_room = file.grow(more).err();
+            if let Some(error) = &self.no_room {
+                return Err(error.clone());
+            }
             self.reasons.resize(more as usize, 0);
             self.free.extend((pages..more).map(Reverse));
         }
@@ -108,6 +113,11 @@ impl Places {
             self.settle();
         }
         Ok(())
+    }
+
+    /// Why the file cannot grow, as long as it has no free place.
+    pub(crate) fn no_room(&self) -> Option<DiskError> {
+        self.no_room.clone().filter(|_| self.free.is_empty())
     }
 
     /// Pages of the file, and how many of them are free.

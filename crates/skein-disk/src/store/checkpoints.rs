@@ -26,8 +26,9 @@ impl DiskStore {
     /// Makes all that was written before the file's own, and lets go of the log before. Reads and writes go on meanwhile.
     ///
     /// # Errors
-    /// A failed file operation. Nothing is lost: the log has what the file has not.
+    /// A failed file operation: nothing is lost, the log has what the file has not. The store was closed.
     pub fn checkpoint(&self) -> Result<()> {
+        self.shared.check_open()?;
         self.shared.checkpoint()
     }
 

@@ -97,7 +97,7 @@ impl DiskEngine {
         numbers.checkpoints = stats.checkpoints;
         numbers.checkpoint_running = stats.checkpoint_running;
         numbers.last_checkpoint_unix_s = stats.last_checkpoint_unix_s;
-        numbers.writes_stopped = stats.log.poisoned;
+        numbers.writes_stopped = self.store.writes_stopped().map(|error| error.to_string());
         numbers
     }
 }
