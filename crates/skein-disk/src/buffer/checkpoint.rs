@@ -72,7 +72,7 @@ impl Written {
 }
 
 impl Buffer {
-    /// Makes all that was published the file's state. `moment` is called while nothing is written; `ready` before the state counts. Maps and directories that lie
+    /// Makes all that was published the file's state. `moment` is called while nothing is written; `ready` before the state counts, and may name an earlier epoch. Maps and directories that lie
     /// from the place `lists_from` on, if there is one, move.
     ///
     /// # Errors
@@ -80,16 +80,16 @@ impl Buffer {
     pub(crate) fn checkpoint(
         &self,
         moment: impl FnOnce() -> Moment,
-        ready: impl FnOnce(&Moment) -> Result<()>,
+        ready: impl FnOnce(&mut Moment) -> Result<()>,
         lists_from: Option<Place>,
     ) -> Result<()> {
         let mut durable = lock(&self.durable);
-        let (moment, pages, mut claims) = self.begin(moment);
+        let (mut moment, pages, mut claims) = self.begin(moment);
         let mut written = Written::default();
         let done = self
             .write_claims(&mut claims, &mut written)
             .and_then(|()| self.write_maps(&durable, pages, lists_from, &mut written))
-            .and_then(|()| ready(&moment))
+            .and_then(|()| ready(&mut moment))
             .and_then(|()| self.end(&mut durable, moment, pages, &written));
         if done.is_err() {
             self.give_up(claims, &written);
@@ -156,7 +156,7 @@ impl Buffer {
                 Ok(frame.place().unwrap_or(Place(0)))
             }
             // A newer form has been written, or the page is no more: only the checkpoint needs this one.
-            _ => self.write_anew(&frame.bytes),
+            _ => self.write_frame(frame),
         }
     }
 

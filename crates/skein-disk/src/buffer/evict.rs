@@ -12,6 +12,7 @@ use super::Buffer;
 use super::frame::Frame;
 use super::table::Entry;
 use crate::page::{Bytes, PageId, Place};
+use crate::page_file::Reservation;
 use crate::policy::Fate;
 use crate::{DiskError, Result};
 
@@ -109,13 +110,26 @@ impl Buffer {
 
     /// Writes a frame that has changed to a free place. The page's stripe is locked.
     pub(super) fn write_out(&self, entry: &Entry, frame: &Frame) -> Result<()> {
-        let place = self.write_anew(&frame.bytes)?;
+        let place = self.write_frame(frame)?;
         if frame.is_claimed() {
             lock(&self.places).keep_taken(place);
         }
         frame.written(place);
         self.set_place(entry, Some(place));
         Ok(())
+    }
+
+    /// Writes a frame to the place that is promised to it, which has one reason to be kept then.
+    pub(super) fn write_frame(&self, frame: &Frame) -> Result<Place> {
+        // A newer form may have been published meanwhile; then it has the promise.
+        let Some(reservation) = frame.take_reservation() else { return self.write_anew(&frame.bytes) };
+        let place = reservation.redeem()?;
+        if let Err(error) = self.file.write(place, &frame.bytes) {
+            frame.put_reservation(Reservation::instead_of(place, &self.places));
+            return Err(error);
+        }
+        self.counts.writes.fetch_add(1, Ordering::Relaxed);
+        Ok(place)
     }
 
     /// Writes a page to a free place, which has one reason to be kept then.

@@ -55,7 +55,7 @@ use skein_sync::locks::lock;
 use skein_sync::reclaim::{Collector, PROTECT};
 
 use crate::page::{PageId, Place};
-use crate::page_file::{Page, PageFile, Places};
+use crate::page_file::{PER_PAGE, Page, PageFile, Places};
 use crate::policy::Replacement;
 use crate::{DiskError, Result};
 pub(crate) use checkpoint::{Durable, Moment};
@@ -208,7 +208,7 @@ impl Buffer {
     /// Reads a page that is not in memory into the table; false if there is no such page. Its stripe is locked.
     fn read(&self, id: PageId, entry: &Entry) -> Result<bool> {
         let Some((place, page)) = self.read_page(id, entry)? else { return Ok(false) };
-        Ok(Self::put(entry, Frame::new(id, page, Some(place))))
+        Ok(Self::put(entry, Frame::read(id, page, place)))
     }
 
     /// Puts a frame into the table where none is; false if one is. The page's stripe is locked.
@@ -244,6 +244,23 @@ impl Buffer {
         if let Some(before) = entry.set_place(place) {
             lock(&self.places).let_go(before);
         }
+    }
+
+    /// Maps and directories, which a checkpoint writes besides pages.
+    fn lists(&self) -> usize {
+        let maps = self.table.len().div_ceil(PER_PAGE);
+        (maps + maps.div_ceil(PER_PAGE)) as usize + 1
+    }
+
+    /// Gives back a frame of which a newer form was published, or whose page is no more. It is not written, unless a checkpoint
+    /// needs it. The writer's lock is held, so no checkpoint begins.
+    fn supersede(&self, frame: *mut Frame) {
+        // SAFETY: the table's count of the frame, which the caller has taken, is given back below.
+        let superseded = unsafe { &*frame };
+        if !superseded.is_claimed() {
+            drop(superseded.take_reservation());
+        }
+        self.retire(frame);
     }
 
     /// Gives back a frame that the caller has taken out of the table.

@@ -14,7 +14,7 @@ use super::frame::Frame;
 use super::{Buffer, Past, Stop};
 use crate::page::{Bytes, Kind, PageId};
 use crate::page_buf::PageBuf;
-use crate::page_file::Page;
+use crate::page_file::Reservation;
 use crate::{DiskError, Result};
 
 /// What a write only reads is kept up to this share of the cache, and so many pages.
@@ -191,7 +191,8 @@ impl Writer<'_> {
     /// Publishes all changes at one moment.
     ///
     /// # Errors
-    /// They are more than the cache has pages, or no page can leave it because the file cannot be written; nothing is changed then.
+    /// They are more than the cache has pages; the file cannot grow by a place for each of them; no page can leave the cache because the
+    /// file cannot be written. Nothing is changed then.
     pub(crate) fn publish(self) -> Result<()> {
         self.publish_then(|| ())
     }
@@ -199,7 +200,8 @@ impl Writer<'_> {
     /// The same; `published` is called once they are, before anybody else writes, or begins a checkpoint.
     ///
     /// # Errors
-    /// They are more than the cache has pages, or no page can leave it because the file cannot be written; nothing is changed then.
+    /// They are more than the cache has pages; the file cannot grow by a place for each of them; no page can leave the cache because the
+    /// file cannot be written. Nothing is changed then.
     pub(crate) fn publish_then(mut self, published: impl FnOnce()) -> Result<()> {
         let buffer = self.buffer;
         let count = self.copies.len();
@@ -208,16 +210,17 @@ impl Writer<'_> {
         }
         self.pinned = None;
         buffer.retired.wait_for_walks(&buffer.collector);
+        let reservations = Reservation::make(&buffer.places, &buffer.file, count, buffer.lists())?;
         for reserved in 0..count {
             if let Err(error) = buffer.reserve_for_write() {
                 (0..reserved).for_each(|_| buffer.give_back_room());
                 return Err(error);
             }
         }
-        let new = std::mem::take(&mut self.copies).into_iter();
+        let new = std::mem::take(&mut self.copies).into_iter().zip(reservations);
         let new: Vec<(PageId, *mut Frame)> = new
-            .map(|(id, bytes)| {
-                (id, Arc::into_raw(Arc::new(Frame::new(id, Page::Owned(bytes), None))).cast_mut())
+            .map(|((id, bytes), reservation)| {
+                (id, Arc::into_raw(Arc::new(Frame::changed(id, bytes, reservation))).cast_mut())
             })
             .collect();
         self.made.clear();
@@ -258,7 +261,7 @@ impl Writer<'_> {
                 lock(&buffer.policy).come(id);
             } else {
                 buffer.give_back_room();
-                buffer.retire(frame);
+                buffer.supersede(frame);
             }
         }
         for (&id, &frame) in freed.iter().zip(&old[new.len()..]) {
@@ -266,7 +269,7 @@ impl Writer<'_> {
             if !frame.is_null() {
                 lock(&buffer.policy).forget(id);
                 buffer.give_back_room();
-                buffer.retire(frame);
+                buffer.supersede(frame);
             }
             if let Some(entry) = buffer.table.get(id) {
                 let _stripe = lock(buffer.stripe(id));

@@ -15,6 +15,7 @@ mod header;
 mod headers;
 mod mapping;
 mod places;
+mod reservation;
 mod unsynced;
 
 use std::io;
@@ -29,6 +30,7 @@ use gate::Gate;
 pub(crate) use header::{HEADERS, Header, PER_PAGE};
 use mapping::{Mapped, Mapping};
 pub(crate) use places::Places;
+pub(crate) use reservation::Reservation;
 use unsynced::Unsynced;
 
 use crate::page::{Bytes, PAGE, PageId, Place};

@@ -24,6 +24,8 @@ pub(crate) struct Places {
     /// How many reasons there are, by place.
     reasons: Vec<u32>,
     free: BinaryHeap<Reverse<u32>>,
+    /// How many of the free ones are promised (`reservation.rs`).
+    reserved: usize,
     /// Why the file did not grow, if it was to and did not since.
     no_room: Option<DiskError>,
 }
@@ -33,7 +35,7 @@ impl Places {
     pub(crate) fn of_file(pages: u32) -> Self {
         let mut reasons = vec![0; pages as usize];
         reasons.iter_mut().take(HEADERS as usize).for_each(|count| *count = 1);
-        Self { reasons, free: BinaryHeap::new(), no_room: None }
+        Self { reasons, free: BinaryHeap::new(), reserved: 0, no_room: None }
     }
 
     /// Gathers the free places.
@@ -42,9 +44,39 @@ impl Places {
         self.free = places.filter(|(_, reasons)| **reasons == 0).map(|(place, _)| Reverse(place)).collect();
     }
 
-    /// A place that was free, with one reason. The file grows if there is none.
+    /// A place that was free and not promised, with one reason. The file grows if there is none.
     pub(crate) fn take(&mut self, file: &PageFile) -> Result<Place> {
-        if self.free.is_empty() {
+        self.have_free(file, self.reserved + 1)?;
+        self.pop()
+    }
+
+    /// A place that was promised, with one reason.
+    pub(super) fn take_reserved(&mut self) -> Result<Place> {
+        self.unreserve();
+        self.pop()
+    }
+
+    /// Promises so many places, and sees that there are as many more as `lists`.
+    pub(super) fn reserve(&mut self, file: &PageFile, count: usize, lists: usize) -> Result<()> {
+        self.have_free(file, self.reserved + count + lists)?;
+        self.reserved += count;
+        Ok(())
+    }
+
+    pub(super) fn unreserve(&mut self) {
+        assert!(self.reserved > 0, "no place is promised");
+        self.reserved -= 1;
+    }
+
+    /// One reason less for a place that has no other, and a promise of it instead.
+    pub(super) fn let_go_for_promise(&mut self, place: Place) {
+        self.let_go(place);
+        self.reserved += 1;
+    }
+
+    /// Lets the file grow until it has so many free places.
+    fn have_free(&mut self, file: &PageFile, count: usize) -> Result<()> {
+        while self.free.len() < count {
             let pages = self.reasons.len() as u32;
             let more = pages.checked_add(GROWTH).ok_or(DiskError::FileFull { pages })?;
             self.no_room = file.grow(more).err();
@@ -54,6 +86,11 @@ impl Places {
             self.reasons.resize(more as usize, 0);
             self.free.extend((pages..more).map(Reverse));
         }
+        self.no_room = None;
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Result<Place> {
         let Some(Reverse(place)) = self.free.pop() else {
             return Err(DiskError::FileFull { pages: self.reasons.len() as u32 });
         };
@@ -94,6 +131,7 @@ impl Places {
         if *reasons != FOR_GOOD {
             *reasons -= 1;
             if *reasons == 0 {
+                self.no_room = None;
                 self.free.push(Reverse(place.0));
             }
         }
@@ -106,7 +144,8 @@ impl Places {
 
     /// Cuts the file off where nothing is kept from there on, in steps in which it grows.
     pub(crate) fn cut(&mut self, file: &PageFile) -> Result<()> {
-        let pages = self.end().next_multiple_of(GROWTH);
+        // As many places as are promised stay, wherever the free ones are.
+        let pages = (self.end() + self.reserved as u32).next_multiple_of(GROWTH);
         if (pages as usize) < self.reasons.len() {
             file.cut(pages)?;
             self.reasons.truncate(pages as usize);
@@ -115,9 +154,9 @@ impl Places {
         Ok(())
     }
 
-    /// Why the file cannot grow, as long as it has no free place.
+    /// Why the file cannot grow, if it was to, and no place became free since.
     pub(crate) fn no_room(&self) -> Option<DiskError> {
-        self.no_room.clone().filter(|_| self.free.is_empty())
+        self.no_room.clone()
     }
 
     /// Pages of the file, and how many of them are free.

@@ -107,7 +107,7 @@ struct Shared {
     /// What the checkpointing thread is to do.
     wanted: Mutex<Wanted>,
     changed: Condvar,
-    /// No transaction is committed any more. Changed under the lock of `record`.
+    /// No transaction is committed any more. Read under the lock of `record`.
     closed: AtomicBool,
 }
 
@@ -201,10 +201,9 @@ impl DiskStore {
             // A thread that panicked has said so itself.
             _ = thread.join();
         }
-        {
-            let _record = lock(&self.shared.record);
-            self.shared.closed.store(true, Ordering::Relaxed);
-        }
+        // First the flag, so that writers who come again and again stop; then the lock, which waits for the commit under way.
+        self.shared.closed.store(true, Ordering::Relaxed);
+        drop(lock(&self.shared.record));
         // All that was committed is in this one.
         let done = self.shared.checkpoint();
         let closed = self.shared.log.close();

@@ -104,7 +104,7 @@ impl<'s> Transaction<'s> {
         if self.record.is_empty() {
             return Ok(Ticket::default());
         }
-        // Under the lock of `record`, as the store is closed.
+        // Under the lock of `record`, which `close` takes once after it has set the flag.
         self.shared.check_open()?;
         self.shared.buffer.check_writable()?;
         let Self { shared, writer, record, sequence, keys, .. } = self;

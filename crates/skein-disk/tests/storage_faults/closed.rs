@@ -64,12 +64,12 @@ fn closing_beside_compaction_writes_and_reads_loses_nothing() {
                 scope.spawn(|| {
                     begun.store(true, Ordering::SeqCst);
                     assert!(is_closed(
-                        &std::iter::repeat_with(|| store.compact().map(|_| ())).find_map(Result::err)
+                        std::iter::repeat_with(|| store.compact().map(|_| ())).find_map(Result::err).as_ref()
                     ));
                 });
                 scope.spawn(|| {
                     let error = std::iter::repeat_with(|| store.get(&key(3))).find_map(Result::err);
-                    assert!(is_closed(&error));
+                    assert!(is_closed(error.as_ref()));
                 });
                 let writer = scope.spawn(|| {
                     let set = |number: u32| store.set(&key(number), b"late").map(|_| number);
@@ -78,7 +78,7 @@ fn closing_beside_compaction_writes_and_reads_loses_nothing() {
                         match number {
                             Ok(number) => written.push(number),
                             Err(error) => {
-                                assert!(is_closed(&Some(error)));
+                                assert!(is_closed(Some(&error)));
                                 break;
                             }
                         }
@@ -100,6 +100,6 @@ fn closing_beside_compaction_writes_and_reads_loses_nothing() {
     }
 }
 
-fn is_closed(error: &Option<DiskError>) -> bool {
+fn is_closed(error: Option<&DiskError>) -> bool {
     matches!(error, Some(DiskError::Closed { .. }))
 }

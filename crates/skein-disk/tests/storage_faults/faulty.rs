@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use skein_log::storage::sim::SimStorage;
@@ -13,6 +13,8 @@ use skein_log::storage::{DirEntry, Storage, StorageFile, StorageLock};
 pub struct Faults {
     /// No file grows: the disk is full.
     pub full: AtomicBool,
+    /// All files together have so many bytes at most; 0 for any number.
+    pub quota: AtomicU64,
     /// The next sync of the page file fails, and the system drops what was written since the last one.
     pub sync_of_pages: AtomicBool,
 }
@@ -26,7 +28,7 @@ pub struct Faulty {
 #[derive(Debug)]
 struct File {
     inner: Box<dyn StorageFile>,
-    faults: Arc<Faults>,
+    storage: Faulty,
     is_pages: bool,
     /// What was there before each write since the last sync, in their order.
     before: Mutex<Vec<(u64, Vec<u8>)>>,
@@ -35,14 +37,29 @@ struct File {
 impl Faulty {
     fn wrap(&self, path: &Path, inner: Box<dyn StorageFile>) -> Box<dyn StorageFile> {
         let is_pages = path.to_string_lossy().contains("data.skein");
-        Box::new(File { inner, faults: self.faults.clone(), is_pages, before: Mutex::default() })
+        Box::new(File { inner, storage: self.clone(), is_pages, before: Mutex::default() })
+    }
+
+    /// Bytes of all files.
+    fn used(&self) -> io::Result<u64> {
+        let mut used = 0;
+        for folder in ["/db", "/db/log"].map(Path::new) {
+            for entry in self.inner.list(folder).unwrap_or_default() {
+                let path = folder.join(entry.name);
+                used += self.inner.open(&path, false).map_or(Ok(0), |file| file.len())?;
+            }
+        }
+        Ok(used)
     }
 }
 
 impl File {
     fn refuse_growth(&self, len: u64) -> io::Result<()> {
-        let grows = self.faults.full.load(SeqCst) && len > self.inner.len()?;
-        if grows { Err(io::Error::from_raw_os_error(28)) } else { Ok(()) }
+        let more = len.saturating_sub(self.inner.len()?);
+        let faults = &self.storage.faults;
+        let quota = faults.quota.load(SeqCst);
+        let is_full = faults.full.load(SeqCst) || quota > 0 && self.storage.used()? + more > quota;
+        if more > 0 && is_full { Err(io::Error::from_raw_os_error(28)) } else { Ok(()) }
     }
 }
 
@@ -79,7 +96,7 @@ impl StorageFile for File {
 
     fn sync_data(&self) -> io::Result<()> {
         let before = std::mem::take(&mut *self.before.lock().unwrap());
-        if self.is_pages && self.faults.sync_of_pages.swap(false, SeqCst) {
+        if self.is_pages && self.storage.faults.sync_of_pages.swap(false, SeqCst) {
             for (offset, old) in before.into_iter().rev() {
                 self.inner.write_at(&old, offset)?;
             }
