@@ -72,11 +72,11 @@ pub enum DiskError {
         /// The first failure.
         cause: String,
     },
-    /// All pages of the cache are in use at once.
-    #[error("all {cache} pages of the cache are in use at once; open the file with a larger cache")]
-    CacheInUse {
-        /// Pages of the cache.
-        cache: usize,
+    /// The store was closed, and another process may have its files.
+    #[error("{path} was closed; open it again")]
+    Closed {
+        /// The file.
+        path: PathBuf,
     },
     /// A write, or the writes of a transaction, use more pages than the cache has. Nothing of it was done.
     #[error(

@@ -23,7 +23,7 @@ const KIND: usize = 8;
 pub(crate) struct PageId(pub(crate) u32);
 
 /// Where in the file a page lies, in pages from the file's start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place(pub(crate) u32);
 
 /// What a page holds.
@@ -98,9 +98,14 @@ impl Bytes {
         self.0[..ID].copy_from_slice(&checksum.to_le_bytes());
     }
 
+    /// The checksum that it has.
+    pub(crate) fn sealed_checksum(&self) -> u32 {
+        u32_at(&self.0, 0)
+    }
+
     /// Whether it is whole, and the page of this id; or what is wrong.
     pub(crate) fn verify(&self, id: PageId) -> Result<(), String> {
-        let (says, is) = (u32_at(&self.0, 0), self.checksum());
+        let (says, is) = (self.sealed_checksum(), self.checksum());
         if says != is {
             return Err(format!("its checksum says {says:#010x}, and its bytes give {is:#010x}"));
         }

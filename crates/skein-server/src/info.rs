@@ -189,6 +189,9 @@ fn engine(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
     lines.add("cache_hits", buffer.hits);
     lines.add("cache_misses", buffer.misses);
     lines.add("cache_evictions", buffer.evictions);
+    lines.add("cache_evictions_failed", buffer.failed_evictions);
+    lines.add("cache_pages_retired", buffer.retired);
+    lines.add("cache_policy_entries", buffer.policy_entries);
     lines.add("pages_written", buffer.writes);
     lines.add("file_pages", buffer.file_pages);
     lines.add("free_pages", buffer.free_pages);

@@ -3,7 +3,7 @@
 //! ```text
 //!   begin     under the writer's lock: which pages have changed, and the frames of those that were not written yet; no page is copied
 //!   write     those frames to free places; then maps and directories that lead to them      the writer goes on, and so do readers
-//!   end       sync, the other header, sync; what only the header before led to is free
+//!   end       sync, one header, sync, the other header, sync; what only the headers before led to is free
 //! ```
 //!
 //! A frame that the checkpoint claims may be written by who makes room, or be superseded by a newer form of the page, before its turn comes: the frame says where
@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
-use skein_sync::reclaim::PROTECT;
 
 use super::Buffer;
 use super::frame::Frame;
@@ -73,7 +72,7 @@ impl Written {
 }
 
 impl Buffer {
-    /// Makes all that was published the file's state. `moment` is called while nothing is written; `ready` before the state counts. Maps and directories that lie
+    /// Makes all that was published the file's state. `moment` is called while nothing is written; `ready` before the state counts, and may name an earlier epoch. Maps and directories that lie
     /// from the place `lists_from` on, if there is one, move.
     ///
     /// # Errors
@@ -81,16 +80,16 @@ impl Buffer {
     pub(crate) fn checkpoint(
         &self,
         moment: impl FnOnce() -> Moment,
-        ready: impl FnOnce(&Moment) -> Result<()>,
+        ready: impl FnOnce(&mut Moment) -> Result<()>,
         lists_from: Option<Place>,
     ) -> Result<()> {
         let mut durable = lock(&self.durable);
-        let (moment, pages, mut claims) = self.begin(moment);
+        let (mut moment, pages, mut claims) = self.begin(moment);
         let mut written = Written::default();
         let done = self
             .write_claims(&mut claims, &mut written)
             .and_then(|()| self.write_maps(&durable, pages, lists_from, &mut written))
-            .and_then(|()| ready(&moment))
+            .and_then(|()| ready(&mut moment))
             .and_then(|()| self.end(&mut durable, moment, pages, &written));
         if done.is_err() {
             self.give_up(claims, &written);
@@ -110,19 +109,10 @@ impl Buffer {
     fn claim(&self, id: PageId) -> Claim {
         let Some(entry) = self.table.get(id) else { return Claim::Gone };
         let _stripe = lock(self.stripe(id));
-        let _guard = self.collector.enter();
         entry.changed.store(false, Ordering::Relaxed);
-        let raw = entry.frame.load(PROTECT);
-        // SAFETY: the guard keeps it.
-        if let Some(frame) = unsafe { raw.as_ref() }
-            && frame.is_dirty()
-        {
+        if let Some(frame) = self.pin(entry).filter(|frame| frame.is_dirty()) {
             frame.claim();
-            // SAFETY: the table has a count of it, and the guard keeps that.
-            return Claim::Frame(unsafe {
-                Arc::increment_strong_count(raw.cast_const());
-                Arc::from_raw(raw.cast_const())
-            });
+            return Claim::Frame(frame);
         }
         match entry.place() {
             Some(place) => {
@@ -157,10 +147,8 @@ impl Buffer {
         if let Some(place) = frame.place() {
             return Ok(place);
         }
-        let _guard = self.collector.enter();
         let entry = self.table.get(frame.id);
-        // SAFETY: the guard keeps it.
-        let present = entry.and_then(|entry| unsafe { entry.frame.load(PROTECT).as_ref() });
+        let present = entry.and_then(|entry| self.pin(entry));
         match (entry, present) {
             // It is the newest form, or the newest one is in memory alone: this one is the newest that is written.
             (Some(entry), Some(present)) if present.is_dirty() => {
@@ -168,7 +156,7 @@ impl Buffer {
                 Ok(frame.place().unwrap_or(Place(0)))
             }
             // A newer form has been written, or the page is no more: only the checkpoint needs this one.
-            _ => self.write_anew(&frame.bytes),
+            _ => self.write_frame(frame),
         }
     }
 
@@ -244,8 +232,7 @@ impl Buffer {
         header.directories.resize(count, Place(0));
         written.directories.iter().for_each(|&(number, place)| header.directories[number] = place);
         self.file.sync()?;
-        self.file.write_header(&header)?;
-        self.file.sync()?;
+        self.file.write_headers(&header, durable.header.place)?;
         let mut old = Vec::new();
         durable.places.resize(pages as usize, 0);
         for &(id, place) in &written.pages {

@@ -1,26 +1,61 @@
 //! Room for pages in memory: who makes some lets pages leave that the policy proposes (section 2.2).
 
 use std::ptr;
+use std::sync::Arc;
 
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 use skein_sync::reclaim::PROTECT;
+use skein_sync::spin::Backoff;
 
 use super::Buffer;
 use super::frame::Frame;
 use super::table::Entry;
 use crate::page::{Bytes, PageId, Place};
+use crate::page_file::Reservation;
 use crate::policy::Fate;
 use crate::{DiskError, Result};
 
+/// Why no page leaves.
+#[derive(Debug)]
+pub(super) enum NoRoom {
+    /// All of them are in use at this moment.
+    InUse,
+    /// One that has changed cannot be written.
+    Failed(DiskError),
+}
+
 impl Buffer {
     /// Makes room for one page more.
-    pub(super) fn reserve(&self) -> Result<()> {
-        let fits = |resident| Some(resident + 1).filter(|count| *count <= self.cache);
-        while self.counts.resident.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_err() {
+    pub(super) fn reserve(&self) -> std::result::Result<(), NoRoom> {
+        while !self.take_room(self.cache) {
             self.evict()?;
         }
         Ok(())
+    }
+
+    /// Makes room for a page that a write has in memory already. While no page can leave, it takes room beyond the cache, as much as
+    /// that has at most: whoever makes room next gives it back.
+    ///
+    /// # Errors
+    /// A page that has changed cannot be written.
+    pub(super) fn reserve_for_write(&self) -> Result<()> {
+        let mut backoff = Backoff::new();
+        loop {
+            match self.reserve() {
+                Ok(()) => return Ok(()),
+                Err(NoRoom::Failed(error)) => return Err(error),
+                Err(NoRoom::InUse) if self.take_room(self.cache.saturating_mul(2)) => return Ok(()),
+                // Readers refer to half of the cache at most: the others are used over and over at this moment.
+                Err(NoRoom::InUse) => backoff.wait(),
+            }
+        }
+    }
+
+    /// Takes room for a page, if fewer than so many have some.
+    fn take_room(&self, most: usize) -> bool {
+        let fits = |resident| Some(resident + 1).filter(|count| *count <= most);
+        self.counts.resident.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 
     pub(super) fn give_back_room(&self) {
@@ -28,28 +63,28 @@ impl Buffer {
     }
 
     /// Lets a page leave; one that has changed is written first. It may have been no more, or come to be used again.
-    fn evict(&self) -> Result<()> {
-        let id = self.victim().ok_or(DiskError::CacheInUse { cache: self.cache })?;
+    fn evict(&self) -> std::result::Result<(), NoRoom> {
+        let id = self.victim().ok_or(NoRoom::InUse)?;
         let Some(entry) = self.table.get(id) else { return Ok(()) };
         let _stripe = lock(self.stripe(id));
-        let guard = self.collector.enter();
-        let raw = entry.frame.load(PROTECT);
-        // SAFETY: the guard keeps it.
-        let Some(frame) = (unsafe { raw.as_ref() }) else { return Ok(()) };
+        // Pinned, so that no guard is held while it is written.
+        let Some(frame) = self.pin(entry) else { return Ok(()) };
         if !frame.close() {
             lock(&self.policy).come(id);
             return Ok(());
         }
         if frame.is_dirty()
-            && let Err(error) = self.write_out(entry, frame)
+            && let Err(error) = self.write_out(entry, &frame)
         {
             frame.reopen();
             lock(&self.policy).come(id);
-            return Err(error);
+            self.counts.failed_evictions.fetch_add(1, Ordering::Relaxed);
+            return Err(NoRoom::Failed(error));
         }
         // The writer may have published another form of it meanwhile, which takes its room.
-        if entry.frame.compare_exchange(raw, ptr::null_mut(), Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            Self::retire(raw, &guard);
+        let (raw, null) = (Arc::as_ptr(&frame).cast_mut(), ptr::null_mut());
+        if entry.frame.compare_exchange(raw, null, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            self.retire(raw);
             self.give_back_room();
             self.counts.evictions.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -75,13 +110,26 @@ impl Buffer {
 
     /// Writes a frame that has changed to a free place. The page's stripe is locked.
     pub(super) fn write_out(&self, entry: &Entry, frame: &Frame) -> Result<()> {
-        let place = self.write_anew(&frame.bytes)?;
+        let place = self.write_frame(frame)?;
         if frame.is_claimed() {
             lock(&self.places).keep_taken(place);
         }
         frame.written(place);
         self.set_place(entry, Some(place));
         Ok(())
+    }
+
+    /// Writes a frame to the place that is promised to it, which has one reason to be kept then.
+    pub(super) fn write_frame(&self, frame: &Frame) -> Result<Place> {
+        // A newer form may have been published meanwhile; then it has the promise.
+        let Some(reservation) = frame.take_reservation() else { return self.write_anew(&frame.bytes) };
+        let place = reservation.redeem()?;
+        if let Err(error) = self.file.write(place, &frame.bytes) {
+            frame.put_reservation(Reservation::instead_of(place, &self.places));
+            return Err(error);
+        }
+        self.counts.writes.fetch_add(1, Ordering::Relaxed);
+        Ok(place)
     }
 
     /// Writes a page to a free place, which has one reason to be kept then.

@@ -4,10 +4,15 @@
 //! 1. The bytes of a frame never change: who changes a page makes another frame of it (`writer.rs`). So a reader needs no lock.
 //! 2. `dirty` goes from true to false once, when the bytes have been written; then `place` says where. Both under the lock of the page's stripe.
 
-use skein_sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 
+use skein_sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use skein_sync::locks::lock;
+
+use super::retired::Counted;
 use crate::page::{PageId, Place};
-use crate::page_file::Page;
+use crate::page_buf::PageBuf;
+use crate::page_file::{Page, Reservation};
 use crate::policy::USES_MOST;
 
 /// The frame has left, or is about to: nobody takes a reference any more.
@@ -26,11 +31,24 @@ pub(super) struct Frame {
     /// Whether a checkpoint under way needs this form of the page: then its place has one more reason to be kept.
     claimed: AtomicBool,
     place: AtomicU32,
+    /// The place that is promised to it, as long as it is dirty.
+    reservation: Mutex<Option<Reservation>>,
+    /// Set once the frame is out of the table.
+    retired: OnceLock<Counted>,
 }
 
 impl Frame {
-    /// A page as it was read from a place; without one, as it is to be written.
-    pub(super) fn new(id: PageId, bytes: Page, place: Option<Place>) -> Self {
+    /// A page as it was read from a place.
+    pub(super) fn read(id: PageId, bytes: Page, place: Place) -> Self {
+        Self::new(id, bytes, Some(place), None)
+    }
+
+    /// A page as it is to be written, at a place that is promised to it.
+    pub(super) fn changed(id: PageId, bytes: PageBuf, reservation: Reservation) -> Self {
+        Self::new(id, Page::Owned(bytes), None, Some(reservation))
+    }
+
+    fn new(id: PageId, bytes: Page, place: Option<Place>, reservation: Option<Reservation>) -> Self {
         Self {
             id,
             bytes,
@@ -39,7 +57,25 @@ impl Frame {
             dirty: AtomicBool::new(place.is_none()),
             claimed: AtomicBool::new(false),
             place: AtomicU32::new(place.map_or(0, |place| place.0)),
+            reservation: Mutex::new(reservation),
+            retired: OnceLock::new(),
         }
+    }
+
+    /// Takes its promise; none if that was taken before.
+    pub(super) fn take_reservation(&self) -> Option<Reservation> {
+        lock(&self.reservation).take()
+    }
+
+    /// Gives it a promise again: it was not written.
+    pub(super) fn put_reservation(&self, reservation: Reservation) {
+        *lock(&self.reservation) = Some(reservation);
+    }
+
+    /// Counts the frame as retired until it is dropped.
+    pub(super) fn count_as_retired(&self, counted: Counted) {
+        let is_first = self.retired.set(counted).is_ok();
+        debug_assert!(is_first, "page {} was retired twice", self.id.0);
     }
 
     /// Takes a reference, unless the frame has left.

@@ -21,9 +21,9 @@ use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 use skein_sync::reclaim::PROTECT;
 
-use super::{Buffer, Past, Stop};
+use super::{Buffer, Fetch, Past, Stop};
+use crate::Result;
 use crate::page::{Bytes, HEAD, Kind, PAGE, PageId, u32_at};
-use crate::{DiskError, Result};
 
 /// Bytes of the next page's id.
 pub(crate) const NEXT: usize = 4;
@@ -147,6 +147,7 @@ impl Buffer {
         is_cached: bool,
         look: impl FnOnce(&Bytes) -> T,
     ) -> Result<Option<T>> {
+        self.file.check_open()?;
         let Some(entry) = self.table.get(id) else { return Ok(None) };
         loop {
             {
@@ -161,10 +162,11 @@ impl Buffer {
                     return Ok(Some(look(&frame.bytes)));
                 }
             }
-            if is_cached && !self.is_crowded() {
-                match self.fetch(id) {
-                    Err(DiskError::CacheInUse { .. }) => {}
-                    fetched => return Ok(fetched?.map(|reference| look(&reference.frame.bytes))),
+            if is_cached {
+                match self.fetch(id)? {
+                    Fetch::Here(reference) => return Ok(Some(look(&reference.frame.bytes))),
+                    Fetch::Gone => return Ok(None),
+                    Fetch::NoRoom => {}
                 }
             }
             if let Some(page) = self.read_past(id)?.as_ref().and_then(Past::bytes) {

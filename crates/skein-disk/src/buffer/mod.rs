@@ -4,7 +4,8 @@
 //!   readers   view.rs    walk over frames, take no lock; where a page is not there: fetch it, walk again          long.rs   long values, whose pages no walk has to meet
 //!   writer    writer.rs  makes copies of the pages that it changes, and publishes all of them at one moment
 //!             table.rs   page id ─► frame, place in the file          frame.rs    a page in memory; its bytes never change
-//!             past.rs    pages that do not come to the cache           checkpoint.rs   all that changed becomes the file's state
+//!             fetch.rs   pages that come to the cache, and stay        checkpoint.rs   all that changed becomes the file's state
+//!             past.rs    pages that do not come to the cache           retired.rs  frames that have left, until no walk sees them
 //!             policy/    which page leaves     evict.rs    how it does
 //!                                                                      compact.rs      pages move towards the file's begin
 //! ```
@@ -23,15 +24,21 @@
 //!
 //! # References
 //! Who fetched a page holds a [`Reference`] to it: it does not leave as long. A policy that proposes such a page moves it to the end of its line (section
-//! 2.2). If all pages are referred to, a reader reads past the cache; a writer is refused ([`DiskError::CacheInUse`](crate::DiskError::CacheInUse)).
+//! 2.2). Readers refer to half of the cache at most (`fetch.rs`), and read past it otherwise; so no number of them keeps a writer from room.
+//!
+//! # Room
+//! A reader never fails for want of room, whatever keeps a page from leaving: it reads past the cache. A writer's pages are in memory
+//! before they are published; it is refused if a page that has changed cannot be written to leave, since such pages would fill the memory.
 
 mod checkpoint;
 mod compact;
 mod evict;
+mod fetch;
 mod frame;
 mod long;
 mod open;
 mod past;
+mod retired;
 mod still;
 mod table;
 #[cfg(test)]
@@ -39,22 +46,25 @@ mod tests;
 mod view;
 mod writer;
 
+use std::path::Path;
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
 use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
-use skein_sync::reclaim::{Collector, GracePeriod, Guard, PROTECT};
+use skein_sync::reclaim::{Collector, PROTECT};
 
-use crate::Result;
 use crate::page::{PageId, Place};
-use crate::page_file::{Page, PageFile, Places};
+use crate::page_file::{PER_PAGE, Page, PageFile, Places};
 use crate::policy::Replacement;
+use crate::{DiskError, Result};
 pub(crate) use checkpoint::{Durable, Moment};
+use fetch::{Fetch, Reference};
 use frame::Frame;
 pub(crate) use long::{Long, NEXT, NO_PAGE, PIECE, Pieces};
 pub(crate) use open::{CacheOptions, read_state};
 use past::Past;
+use retired::Retired;
 pub(crate) use still::Still;
 use table::{Entry, Table};
 pub(crate) use view::{Stop, View, Wanted};
@@ -78,10 +88,16 @@ pub struct BufferStats {
     pub evictions: u64,
     /// Pages that were written: those that had changed, when they left or by a checkpoint.
     pub writes: u64,
+    /// Pages that could not leave, because they have changed and could not be written.
+    pub failed_evictions: u64,
     /// Pages in memory now.
     pub resident: usize,
-    /// Those of them that somebody refers to.
+    /// Those of them that somebody refers to, and those on their way to memory.
     pub referred: usize,
+    /// Pages that have left the cache, and whose memory waits for readers that may still see them.
+    pub retired: usize,
+    /// Entries of the replacement policy's queues: of pages in memory, of some that have left, and some that are remembered.
+    pub policy_entries: usize,
     /// Pages of the file.
     pub file_pages: u32,
     /// Those of them that hold nothing.
@@ -93,9 +109,11 @@ struct Counts {
     hits: AtomicU64,
     misses: AtomicU64,
     evictions: AtomicU64,
+    failed_evictions: AtomicU64,
     writes: AtomicU64,
     /// Pages in memory, and room that was promised.
     resident: AtomicUsize,
+    /// References, and fetches under way.
     referred: AtomicUsize,
 }
 
@@ -118,29 +136,9 @@ pub(crate) struct Buffer {
     writing: Mutex<writer::Writing>,
     /// Held by a checkpoint: what the last header leads to.
     durable: Mutex<Durable>,
+    retired: Retired,
     collector: Collector,
     counts: Counts,
-}
-
-/// A reference to a page in memory: the page stays there until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Reference<'b> {
-    buffer: &'b Buffer,
-    frame: Arc<Frame>,
-}
-
-#[cfg(test)]
-impl Reference<'_> {
-    pub(crate) fn bytes(&self) -> &crate::page::Bytes {
-        &self.frame.bytes
-    }
-}
-
-impl Drop for Reference<'_> {
-    fn drop(&mut self) {
-        self.frame.release();
-        self.buffer.counts.referred.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Buffer {
@@ -153,11 +151,37 @@ impl Buffer {
             misses: counts.misses.load(Ordering::Relaxed),
             evictions: counts.evictions.load(Ordering::Relaxed),
             writes: counts.writes.load(Ordering::Relaxed),
+            failed_evictions: counts.failed_evictions.load(Ordering::Relaxed),
             resident: counts.resident.load(Ordering::Relaxed),
             referred: counts.referred.load(Ordering::Relaxed),
+            retired: self.retired.count(),
+            policy_entries: lock(&self.policy).entries(),
             file_pages,
             free_pages,
         }
+    }
+
+    /// Why writes are stopped, if they are: a sync of the file failed, or the last write found no room on the disk.
+    pub(crate) fn writes_stopped(&self) -> Option<DiskError> {
+        self.file.stopped().or_else(|| lock(&self.places).no_room())
+    }
+
+    /// Whether writes go on.
+    ///
+    /// # Errors
+    /// A failed sync has stopped them; the file was closed.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.file.check_writable()
+    }
+
+    /// The file's name.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Ends all use of the file: it may be another process's from now on. What has changed since the last checkpoint stays here alone.
+    pub(crate) fn close(&self) {
+        self.file.close();
     }
 
     /// Page ids that somebody has. Waits for the write under way.
@@ -169,50 +193,22 @@ impl Buffer {
         &self.stripes[id.0 as usize % STRIPES]
     }
 
-    /// Refers to a page if it is in memory.
-    fn refer(&self, entry: &Entry) -> Option<Reference<'_>> {
+    /// The frame of a page that is in memory. It stays as it is however long the caller keeps it, and keeps nobody else
+    /// from letting the page leave.
+    fn pin(&self, entry: &Entry) -> Option<Arc<Frame>> {
         let _guard = self.collector.enter();
-        let frame = entry.frame.load(PROTECT);
-        // SAFETY: the guard keeps it; frames come from `Arc::into_raw`.
-        let is_ours = unsafe { frame.as_ref() }.is_some_and(Frame::refer);
-        is_ours.then(|| {
-            self.counts.referred.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: the table has a count of the frame, which it gives back past the guard.
-            let frame = unsafe {
-                Arc::increment_strong_count(frame);
-                Arc::from_raw(frame)
-            };
-            Reference { buffer: self, frame }
+        let frame = entry.frame.load(PROTECT).cast_const();
+        // SAFETY: the table has a count of the frame, which it gives back past the guard; frames come from `Arc::into_raw`.
+        (!frame.is_null()).then(|| unsafe {
+            Arc::increment_strong_count(frame);
+            Arc::from_raw(frame)
         })
-    }
-
-    /// Brings a page to memory; none if there is no such page.
-    fn fetch(&self, id: PageId) -> Result<Option<Reference<'_>>> {
-        let Some(entry) = self.table.get(id) else { return Ok(None) };
-        loop {
-            if let Some(reference) = self.refer(entry) {
-                return Ok(Some(reference));
-            }
-            self.reserve()?;
-            let came = {
-                let _stripe = lock(self.stripe(id));
-                if entry.frame.load(PROTECT).is_null() { self.read(id, entry) } else { Ok(false) }
-            };
-            match came {
-                Ok(true) => lock(&self.policy).come(id),
-                // Somebody else was faster, or the page is no more, or cannot be read.
-                Ok(false) | Err(_) => self.give_back_room(),
-            }
-            if !came? && !self.is_page(id) {
-                return Ok(None);
-            }
-        }
     }
 
     /// Reads a page that is not in memory into the table; false if there is no such page. Its stripe is locked.
     fn read(&self, id: PageId, entry: &Entry) -> Result<bool> {
         let Some((place, page)) = self.read_page(id, entry)? else { return Ok(false) };
-        Ok(Self::put(entry, Frame::new(id, page, Some(place))))
+        Ok(Self::put(entry, Frame::read(id, page, place)))
     }
 
     /// Puts a frame into the table where none is; false if one is. The page's stripe is locked.
@@ -250,14 +246,27 @@ impl Buffer {
         }
     }
 
-    /// Gives a frame that is out of the table back, past all who may see it.
-    fn retire(frame: *mut Frame, guard: &impl Guard) {
-        unsafe fn give_back(frame: *mut Frame, _: &GracePeriod) {
-            // SAFETY: the collector gives what `retire` gave it, the table's count of the frame.
-            drop(unsafe { Arc::from_raw(frame.cast_const()) });
+    /// Maps and directories, which a checkpoint writes besides pages.
+    fn lists(&self) -> usize {
+        let maps = self.table.len().div_ceil(PER_PAGE);
+        (maps + maps.div_ceil(PER_PAGE)) as usize + 1
+    }
+
+    /// Gives back a frame of which a newer form was published, or whose page is no more. It is not written, unless a checkpoint
+    /// needs it. The writer's lock is held, so no checkpoint begins.
+    fn supersede(&self, frame: *mut Frame) {
+        // SAFETY: the table's count of the frame, which the caller has taken, is given back below.
+        let superseded = unsafe { &*frame };
+        if !superseded.is_claimed() {
+            drop(superseded.take_reservation());
         }
-        // SAFETY: the frame is out of the table, once, and nobody finds it there any more.
-        unsafe { guard.defer_retire(frame, give_back) };
+        self.retire(frame);
+    }
+
+    /// Gives back a frame that the caller has taken out of the table.
+    fn retire(&self, frame: *mut Frame) {
+        // SAFETY: the table's count of the frame, which comes from `into_raw`, and which the caller has taken.
+        self.retired.retire(unsafe { Arc::from_raw(frame.cast_const()) }, &self.collector);
     }
 }
 

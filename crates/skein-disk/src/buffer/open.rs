@@ -9,12 +9,13 @@ use skein_sync::atomic::AtomicU64;
 use skein_sync::reclaim::Collector;
 
 use super::checkpoint::Durable;
+use super::retired::Retired;
 use super::table::Table;
 use super::writer::Writing;
 use super::{Buffer, CACHE_LEAST, Counts, STRIPES};
 use crate::page::{Bytes, HEAD, Kind, PageId, Place, u32_at};
 use crate::page_buf::PageBuf;
-use crate::page_file::{GROWTH, Header, PER_PAGE, PageFile, Places, Reading};
+use crate::page_file::{GROWTH, Header, PER_PAGE, PageFile, Places, Reading, offset_of};
 use crate::{DiskError, Policy, Result};
 
 /// How pages are kept in memory.
@@ -51,9 +52,13 @@ impl Buffer {
         };
         let file = file.read_by(cache.reading);
         let (durable, places) = read_state(&file)?;
+        if let Some(place) = file.unfinished_header()? {
+            let (path, offset) = (path.display(), offset_of(place));
+            tracing::warn!(%path, offset, "a header was not whole; the other one has the state of the last checkpoint");
+        }
         // It may be that only the system's memory has this header, and the disk the one before: then the places that only that one leads to are not free yet.
-        file.write_header(&durable.header)?;
-        file.sync()?;
+        // The header that was read is written first: bytes that are there already cannot tear.
+        file.write_headers(&durable.header, durable.header.place)?;
         sync_folder(storage, path)?;
         let table = Table::default();
         let mut writing = Writing::default();
@@ -77,6 +82,7 @@ impl Buffer {
             publishing: Mutex::new(()),
             writing: Mutex::new(writing),
             durable: Mutex::new(durable),
+            retired: Retired::new(cache.pages),
             collector: Collector::new(),
             counts: Counts::default(),
         })
@@ -101,8 +107,7 @@ fn make(storage: &dyn Storage, path: &Path, database: [u8; 16]) -> Result<PageFi
     }
     let file = PageFile::create(storage, unfinished)?;
     file.grow(GROWTH)?;
-    file.write_header(&Header { generation: 1, database, ..Header::default() })?;
-    file.sync()?;
+    file.write_headers(&Header { generation: 1, database, ..Header::default() }, Place(0))?;
     storage.rename(unfinished, path).map_err(|error| DiskError::io("rename", unfinished, &error))?;
     Ok(file.renamed(path))
 }

@@ -47,7 +47,7 @@ impl Past<'_> {
         let came = {
             let _stripe = lock(buffer.stripe(id));
             let page = self.page.take().filter(|_| entry.place() == Some(self.place));
-            page.is_some_and(|page| Buffer::put(entry, Frame::new(id, page, Some(self.place))))
+            page.is_some_and(|page| Buffer::put(entry, Frame::read(id, page, self.place)))
         };
         if came { lock(&buffer.policy).come(id) } else { buffer.give_back_room() }
     }
@@ -68,7 +68,7 @@ impl Buffer {
             return Ok(None);
         }
         let Some((place, page)) = self.read_page(id, entry)? else { return Ok(None) };
-        let is_kept = lock(&self.places).keep(place);
-        Ok(is_kept.then(|| Past { buffer: self, id, place, page: Some(page) }))
+        lock(&self.places).keep_taken(place);
+        Ok(Some(Past { buffer: self, id, place, page: Some(page) }))
     }
 }

@@ -32,11 +32,9 @@ impl Still<'_> {
         if self.looked.is_multiple_of(KEPT) {
             self.writer.let_go();
         }
-        match self.buffer.fetch(id) {
-            // Past the cache, then.
-            Ok(_) | Err(DiskError::CacheInUse { .. }) => self.writer.page(id),
-            Err(error) => Err(error),
-        }
+        // Past the cache, if there is no room.
+        self.buffer.fetch(id)?;
+        self.writer.page(id)
     }
 
     /// The error for what stopped a walk.

@@ -10,10 +10,10 @@ use skein_sync::atomic::{AtomicBool, Ordering};
 
 use super::checkpoint::Moment;
 use super::open::CacheOptions;
-use super::{Buffer, Stop};
+use super::{Buffer, Fetch, Reference, Stop};
+use crate::Policy;
 use crate::page::{Bytes, Kind, PageId, u64_at};
 use crate::page_file::Reading;
-use crate::{DiskError, Policy};
 
 const FILE: &str = "/db/data";
 
@@ -216,47 +216,120 @@ fn an_error_at_any_operation_is_told_and_loses_nothing() {
                     Err(_) => failed += 1,
                 }
             }
-            assert!(failed > 0 || storage.operations() < at, "at {at}");
+            let told = failed > 0 || buffer.stats().failed_evictions > 0;
+            assert!(told || storage.operations() < at, "at {at}");
             storage.no_faults();
             for (id, number) in &model {
-                // After a failed sync nothing that has changed can leave memory, and what was read is there.
-                match read(&buffer, *id) {
-                    Ok(found) => assert_eq!(found, *number),
-                    Err(error) => assert!(matches!(error, DiskError::Stopped { .. }), "{error}"),
-                }
+                // After a failed sync nothing that has changed can leave memory; what is not there is read past it.
+                assert_eq!(read(&buffer, *id).unwrap(), *number);
             }
         }
     }
 }
 
-#[test]
-fn what_is_referred_to_stays_and_when_all_is_a_writer_is_refused() {
-    let storage = SimStorage::new();
-    let buffer = open(&storage, 16).unwrap();
-    let mut ids = Vec::new();
-    for to in 0..40 {
+/// Publishes so many pages, each with its number.
+fn pages(buffer: &Buffer, count: u64) -> Vec<PageId> {
+    let publish = |to| {
         let mut writer = buffer.write();
         let id = writer.make(Kind::Records).unwrap();
         set(writer.page_mut(id).unwrap(), to);
         writer.publish().unwrap();
-        ids.push(id);
+        id
+    };
+    (0..count).map(publish).collect()
+}
+
+fn refer(buffer: &Buffer, id: PageId) -> Option<Reference<'_>> {
+    match buffer.fetch(id).unwrap() {
+        Fetch::Here(reference) => Some(reference),
+        Fetch::NoRoom => None,
+        Fetch::Gone => panic!("page {} is no more", id.0),
     }
-    let references: Vec<_> = ids[..16].iter().map(|id| buffer.fetch(*id).unwrap().unwrap()).collect();
-    assert_eq!((buffer.stats().resident, buffer.stats().referred), (16, 16));
-    let error = buffer.fetch(ids[20]).unwrap_err().to_string();
-    assert!(error.starts_with("all 16 pages of the cache are in use at once"), "{error}");
-    // A reader reads past the cache.
-    assert_eq!(read(&buffer, ids[20]).unwrap(), 20);
+}
+
+/// Incident: a hundred readers each found room before any of them had taken it, referred to all 16 pages of a cache, and a
+/// writer found none that could leave. Consequence: two thirds of the writes were refused. Fix: a reader takes one of
+/// half as many slots as the cache has pages first, or reads past the cache; and a writer, whose pages are in memory
+/// already, takes room beyond the cache while no page can leave.
+#[test]
+fn what_is_referred_to_stays_and_a_writer_finds_room() {
+    for cache in [16, 17] {
+        let storage = SimStorage::new();
+        let buffer = open(&storage, cache).unwrap();
+        let ids = pages(&buffer, 40);
+        let references: Vec<_> = ids.iter().map_while(|id| refer(&buffer, *id)).collect();
+        assert_eq!((references.len(), buffer.stats().referred), (8, 8));
+        assert!(refer(&buffer, ids[20]).is_none());
+        assert_eq!(read(&buffer, ids[20]).unwrap(), 20, "a reader reads past the cache");
+        let mut writer = buffer.write();
+        for id in &ids[21..36] {
+            set(writer.page_mut(*id).unwrap(), 5);
+        }
+        writer.publish().unwrap();
+        assert!(buffer.stats().resident <= 8 + 15, "{:?}", buffer.stats());
+        assert_eq!(read(&buffer, ids[21]).unwrap(), 5);
+        for (reference, to) in references.iter().zip(0..) {
+            assert_eq!(number(reference.bytes()), Ok(to));
+        }
+        drop(references);
+        assert_eq!(buffer.stats().referred, 0);
+        assert!(refer(&buffer, ids[20]).is_some());
+        assert!(
+            buffer.stats().resident <= cache,
+            "whoever makes room next gives back what was beyond the cache"
+        );
+    }
+}
+
+/// Incident: a write held a guard of the collector from its begin to its end, and a transaction is as long as its caller
+/// likes. Consequence: every page that readers drove out meanwhile stayed in memory (3.4 GB beside a cache of 256 KiB), and so
+/// did its reason to keep its place, of which there could be 255. Fix: a write pins the page that it looks at, and what
+/// waits for walks is counted and bounded.
+#[test]
+fn pages_that_leave_beside_an_open_write_are_given_back() {
+    let storage = SimStorage::new();
+    let buffer = open(&storage, 16).unwrap();
+    let ids = pages(&buffer, 40);
     let mut writer = buffer.write();
-    set(writer.page_mut(ids[21]).unwrap(), 5);
-    assert!(matches!(writer.publish(), Err(DiskError::CacheInUse { cache: 16 })));
-    assert_eq!(read(&buffer, ids[21]).unwrap(), 21);
-    for (reference, to) in references.iter().zip(0..) {
-        assert_eq!(number(reference.bytes()), Ok(to));
-    }
-    drop(references);
-    assert_eq!(buffer.stats().referred, 0);
-    assert!(buffer.fetch(ids[20]).unwrap().is_some());
+    writer.page(ids[0]).unwrap();
+    let most = std::thread::scope(|scope| {
+        let reads = || {
+            let read = |at: usize| {
+                assert_eq!(read(&buffer, ids[at % 40]).unwrap(), at as u64 % 40);
+                buffer.stats().retired
+            };
+            (0..20_000).map(read).max()
+        };
+        scope.spawn(reads).join().unwrap().unwrap()
+    });
+    assert!(buffer.stats().evictions > 10_000);
+    assert!(most <= 256, "{most} pages wait");
+    assert_eq!(number(writer.page(ids[0]).unwrap()), Ok(0));
+}
+
+/// As above: also beside a walk that does not end the pages that wait have a bound, and readers go on.
+#[test]
+fn pages_that_wait_for_a_walk_without_end_are_bounded() {
+    let storage = SimStorage::new();
+    let buffer = open(&storage, 16).unwrap();
+    let ids = pages(&buffer, 40);
+    let walk = buffer.collector.enter();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for at in 0..10_000 {
+                assert_eq!(read(&buffer, ids[at % 40]).unwrap(), at as u64 % 40);
+            }
+            let stats = buffer.stats();
+            assert!((1_024..1_100).contains(&stats.retired), "{stats:?}");
+            let mut writer = buffer.write();
+            set(writer.page_mut(ids[1]).unwrap(), 7);
+            writer.publish().unwrap();
+        });
+    });
+    drop(walk);
+    (0..64 * 40).for_each(|at| _ = read(&buffer, ids[at % 40]).unwrap());
+    assert!(buffer.stats().retired < 256, "{:?}", buffer.stats());
+    assert_eq!(read(&buffer, ids[1]).unwrap(), 7);
 }
 
 /// Writers keep the sum of all pages; readers who see another one have seen parts of two moments.
@@ -393,6 +466,6 @@ fn pages_can_be_read_from_the_mapped_file() {
     let mut writer = buffer.write();
     (0..15).for_each(|_| _ = writer.make(Kind::Records).unwrap());
     writer.publish().unwrap();
-    let refused = buffer.fetch(ids[0]).map(|_| ()).unwrap_err().to_string();
+    let refused = read(&buffer, ids[0]).unwrap_err().to_string();
     assert!(refused.contains("this storage cannot be mapped into memory"), "{refused}");
 }

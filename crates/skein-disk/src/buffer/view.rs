@@ -9,7 +9,7 @@ use skein_sync::reclaim::{LocalGuard, PROTECT};
 use skein_sync::spin::Backoff;
 
 use super::long::{Long, LongValues};
-use super::{Buffer, Past, Reference};
+use super::{Buffer, Fetch, Past, Reference};
 use crate::page::{Bytes, PageId};
 use crate::{DiskError, Result};
 
@@ -119,7 +119,7 @@ impl Buffer {
     /// Does a walk until it has seen pages of one moment, all of them.
     ///
     /// # Errors
-    /// What the walk failed by; damage, if a page is wrong.
+    /// What the walk failed by; damage, if a page is wrong; the file was closed.
     pub(crate) fn read_with<T>(
         &self,
         mut walk: impl FnMut(&View<'_>) -> std::result::Result<T, Stop>,
@@ -149,7 +149,10 @@ impl Buffer {
                     }
                     self.fetch_for_walk(&wanted, &mut fetched)?;
                 }
-                Ok(value) if counts => return Ok(value),
+                Ok(value) if counts => {
+                    self.file.check_open()?;
+                    return Ok(value);
+                }
                 Err(Stop::Failed(error)) if counts => return Err(error),
                 Err(Stop::Wrong(id, what)) if counts => return Err(self.wrong(id, &what)),
                 _ => {
@@ -212,20 +215,13 @@ impl Buffer {
     }
 
     fn fetch_page_for_walk<'b>(&'b self, id: PageId, fetched: &mut Fetched<'b>) -> Result<()> {
-        if !self.is_crowded() {
-            match self.fetch(id) {
-                Err(DiskError::CacheInUse { .. }) => {}
-                // A page that is no more is none of this moment.
-                fetch => return fetch.map(|reference| fetched.references.extend(reference)),
-            }
+        match self.fetch(id)? {
+            Fetch::Here(reference) => fetched.references.push(reference),
+            // A page that is no more is none of this moment.
+            Fetch::Gone => {}
+            Fetch::NoRoom => fetched.past.extend(self.read_past(id)?),
         }
-        fetched.past.extend(self.read_past(id)?);
         Ok(())
-    }
-
-    /// Whether readers refer to half of the cache. They leave the rest to what comes and goes; so a writer finds room beside any number of them.
-    pub(super) fn is_crowded(&self) -> bool {
-        self.counts.referred.load(Ordering::Relaxed) >= self.cache / 2
     }
 
     /// The error for a page that is not as it must be.

@@ -9,13 +9,12 @@ use std::sync::{Arc, MutexGuard};
 
 use skein_sync::atomic::{Ordering, fence};
 use skein_sync::locks::lock;
-use skein_sync::reclaim::{Guard, LocalGuard, PROTECT};
 
 use super::frame::Frame;
 use super::{Buffer, Past, Stop};
 use crate::page::{Bytes, Kind, PageId};
 use crate::page_buf::PageBuf;
-use crate::page_file::Page;
+use crate::page_file::Reservation;
 use crate::{DiskError, Result};
 
 /// What a write only reads is kept up to this share of the cache, and so many pages.
@@ -36,8 +35,8 @@ pub(super) struct Writing {
 pub(crate) struct Writer<'b> {
     buffer: &'b Buffer,
     writing: MutexGuard<'b, Writing>,
-    /// It keeps the frames that are read.
-    guard: LocalGuard<'b>,
+    /// The frame that was looked at last. A write may take as long as its caller likes, so it holds no guard (`retired.rs`).
+    pinned: Option<Arc<Frame>>,
     copies: BTreeMap<PageId, PageBuf>,
     /// Pages that this write has made, and those that it takes away.
     made: Vec<PageId>,
@@ -52,7 +51,7 @@ impl Buffer {
         Writer {
             buffer: self,
             writing,
-            guard: self.collector.enter(),
+            pinned: None,
             copies: BTreeMap::new(),
             made: Vec::new(),
             freed: Vec::new(),
@@ -64,9 +63,10 @@ impl Buffer {
 impl Writer<'_> {
     /// A page as it is to be.
     pub(crate) fn page(&mut self, id: PageId) -> Result<&Bytes> {
+        self.buffer.file.check_open()?;
         loop {
             if let Some(found) = self.find(id) {
-                // SAFETY: the guard keeps frames, and copies and what was read past the cache are ours: as long as this write is borrowed they stay.
+                // SAFETY: the frame is pinned, and copies and what was read past the cache are ours: as long as this write is borrowed they stay.
                 return Ok(unsafe { found.as_ref() });
             }
             // Past the cache, so that it does not leave before it has been looked at. It comes to the cache with what is published.
@@ -92,7 +92,7 @@ impl Writer<'_> {
     /// Lets go of what was only read so far.
     pub(super) fn let_go(&mut self) {
         self.past.clear();
-        self.guard.refresh();
+        self.pinned = None;
     }
 
     /// Lets go of what was only read so far if that is much: what is read besides the cache counts as what is written does.
@@ -102,15 +102,16 @@ impl Writer<'_> {
         }
     }
 
-    /// A page, if it was copied, or is in memory, or was read for this write. Others may let it leave the table at any time.
-    fn find(&self, id: PageId) -> Option<NonNull<Bytes>> {
+    /// A page, if it was copied, or is in memory, or was read for this write. Others may let it leave the table at any time; since nobody
+    /// else changes it, a frame that has left is as good.
+    fn find(&mut self, id: PageId) -> Option<NonNull<Bytes>> {
         if let Some(copy) = self.copies.get(&id) {
             return Some(NonNull::from(&**copy));
         }
-        let frame = self.buffer.table.get(id)?.frame.load(PROTECT);
-        let _ = &self.guard;
-        // SAFETY: the guard keeps it.
-        match unsafe { frame.as_ref() } {
+        if self.pinned.as_ref().is_none_or(|frame| frame.id != id) {
+            self.pinned = self.buffer.pin(self.buffer.table.get(id)?);
+        }
+        match &self.pinned {
             Some(frame) => {
                 frame.count_use();
                 Some(NonNull::from(&*frame.bytes))
@@ -190,7 +191,8 @@ impl Writer<'_> {
     /// Publishes all changes at one moment.
     ///
     /// # Errors
-    /// There is no room in the cache; nothing is changed then.
+    /// They are more than the cache has pages; the file cannot grow by a place for each of them; no page can leave the cache because the
+    /// file cannot be written. Nothing is changed then.
     pub(crate) fn publish(self) -> Result<()> {
         self.publish_then(|| ())
     }
@@ -198,23 +200,27 @@ impl Writer<'_> {
     /// The same; `published` is called once they are, before anybody else writes, or begins a checkpoint.
     ///
     /// # Errors
-    /// There is no room in the cache; nothing is changed then.
+    /// They are more than the cache has pages; the file cannot grow by a place for each of them; no page can leave the cache because the
+    /// file cannot be written. Nothing is changed then.
     pub(crate) fn publish_then(mut self, published: impl FnOnce()) -> Result<()> {
         let buffer = self.buffer;
         let count = self.copies.len();
         if count >= buffer.cache {
             return Err(DiskError::WriteTooLarge { pages: count, cache: buffer.cache });
         }
+        self.pinned = None;
+        buffer.retired.wait_for_walks(&buffer.collector);
+        let reservations = Reservation::make(&buffer.places, &buffer.file, count, buffer.lists())?;
         for reserved in 0..count {
-            if let Err(error) = buffer.reserve() {
+            if let Err(error) = buffer.reserve_for_write() {
                 (0..reserved).for_each(|_| buffer.give_back_room());
                 return Err(error);
             }
         }
-        let new = std::mem::take(&mut self.copies).into_iter();
+        let new = std::mem::take(&mut self.copies).into_iter().zip(reservations);
         let new: Vec<(PageId, *mut Frame)> = new
-            .map(|(id, bytes)| {
-                (id, Arc::into_raw(Arc::new(Frame::new(id, Page::Owned(bytes), None))).cast_mut())
+            .map(|((id, bytes), reservation)| {
+                (id, Arc::into_raw(Arc::new(Frame::changed(id, bytes, reservation))).cast_mut())
             })
             .collect();
         self.made.clear();
@@ -255,7 +261,7 @@ impl Writer<'_> {
                 lock(&buffer.policy).come(id);
             } else {
                 buffer.give_back_room();
-                Buffer::retire(frame, &self.guard);
+                buffer.supersede(frame);
             }
         }
         for (&id, &frame) in freed.iter().zip(&old[new.len()..]) {
@@ -263,7 +269,7 @@ impl Writer<'_> {
             if !frame.is_null() {
                 lock(&buffer.policy).forget(id);
                 buffer.give_back_room();
-                Buffer::retire(frame, &self.guard);
+                buffer.supersede(frame);
             }
             if let Some(entry) = buffer.table.get(id) {
                 let _stripe = lock(buffer.stripe(id));

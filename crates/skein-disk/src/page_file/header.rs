@@ -12,7 +12,7 @@ use super::PageFile;
 use crate::page::{PAGE, PageId, Place, u32_at, u64_at};
 use crate::{DiskError, Result};
 
-/// How many headers take turns.
+/// How many headers there are.
 pub(crate) const HEADERS: u32 = 2;
 /// Places in a directory, or in a map.
 pub(crate) const PER_PAGE: u32 = 1000;
@@ -26,7 +26,7 @@ const DIRECTORIES: usize = 72;
 const DIRECTORIES_MOST: usize = 1000;
 
 /// What a header says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Header {
     pub(crate) generation: u64,
     pub(crate) database: [u8; 16],
@@ -37,17 +37,14 @@ pub(crate) struct Header {
     pub(crate) keys: u64,
     /// Where the directories are.
     pub(crate) directories: Vec<Place>,
+    /// Where the header itself was read.
+    pub(crate) place: Place,
 }
 
 impl Header {
     /// The page where the catalog begins.
     pub(crate) fn catalog(&self) -> PageId {
         PageId(self.catalog)
-    }
-
-    /// Where it is.
-    pub(crate) fn place(&self) -> Place {
-        place_of(self.generation)
     }
 
     /// The bytes of its page.
@@ -72,7 +69,7 @@ impl Header {
     }
 
     /// What the bytes of a header's page say.
-    pub(super) fn parse(page: &[u8; PAGE], file: &PageFile) -> Result<Self> {
+    pub(super) fn parse(page: &[u8; PAGE], place: Place, file: &PageFile) -> Result<Self> {
         if !page.starts_with(&MAGIC) {
             return Err(file.not_ours("it does not begin as such a file does".to_owned()));
         }
@@ -82,7 +79,7 @@ impl Header {
             return Err(DiskError::UnknownFormat { path, found: format, known: FORMAT });
         }
         let generation = u64_at(page, 16);
-        let damaged = |what: &str| Err(file.damaged(place_of(generation), what.to_owned()));
+        let damaged = |what: &str| Err(file.damaged(place, what.to_owned()));
         if crc32c::crc32c(&page[COVERED..]) != u32_at(page, CHECKSUM) {
             return damaged("the header's checksum does not match it");
         }
@@ -103,11 +100,7 @@ impl Header {
             catalog: u32_at(page, 60),
             keys: u64_at(page, KEYS),
             directories,
+            place,
         })
     }
-}
-
-/// Where the header of a generation is.
-fn place_of(generation: u64) -> Place {
-    Place((generation % u64::from(HEADERS)) as u32)
 }

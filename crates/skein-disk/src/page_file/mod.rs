@@ -1,30 +1,37 @@
-//! The file: pages at places, and two headers that take turns.
+//! The file: pages at places, and two headers.
 //!
 //! ```text
-//!   place 0      header, of even generations          the newer one that is whole is the file's state; the other one is what was before
-//!   place 1      header, of odd generations
+//!   place 0      header          both have the file's state; while a checkpoint ends, one of them has what was before (`headers.rs`)
+//!   place 1      header
 //!   place 2 ...  pages, in any order: where each is, the maps say                            header ─► directories ─► maps ─► places of pages
 //! ```
 //!
-//! Nothing that the last header leads to is ever written over. Pages that change go to free places, and so do the maps that say so; then the other header is
+//! Nothing that the last header leads to is ever written over. Pages that change go to free places, and so do the maps that say so; then a header is
 //! written, and that is the moment at which the file is the new one (shadow pages). So a torn write, or none, or writes in another order, harm what nobody
 //! reads. The file grows 1,024 pages at a time (section 2.1).
 
+mod gate;
 mod header;
+mod headers;
 mod mapping;
 mod places;
+mod reservation;
+mod unsynced;
 
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use skein_log::storage::{Storage, StorageFile};
 
+use gate::Gate;
 pub(crate) use header::{HEADERS, Header, PER_PAGE};
 use mapping::{Mapped, Mapping};
 pub(crate) use places::Places;
+pub(crate) use reservation::Reservation;
+use unsynced::Unsynced;
 
 use crate::page::{Bytes, PAGE, PageId, Place};
 use crate::page_buf::PageBuf;
@@ -92,8 +99,8 @@ pub(crate) struct PageFile {
     path: PathBuf,
     reading: Reading,
     mapping: Mapping,
-    /// Why nothing is written any more, if so: after a failed sync nobody knows what the file holds.
-    stopped: OnceLock<String>,
+    unsynced: Unsynced,
+    gate: Gate,
 }
 
 impl PageFile {
@@ -109,8 +116,8 @@ impl PageFile {
     }
 
     fn new(file: Box<dyn StorageFile>, path: &Path) -> Self {
-        let (reading, mapping, stopped) = (Reading::Calls, Mapping::default(), OnceLock::new());
-        Self { file, path: path.to_owned(), reading, mapping, stopped }
+        let (mapping, unsynced, gate) = (Mapping::default(), Unsynced::default(), Gate::default());
+        Self { file, path: path.to_owned(), reading: Reading::Calls, mapping, unsynced, gate }
     }
 
     /// The file, read this way from now on.
@@ -149,20 +156,31 @@ impl PageFile {
     /// Reads the page at a place, which is to be this one.
     pub(crate) fn read(&self, place: Place, id: PageId) -> Result<PageBuf> {
         let page = self.read_raw(place)?;
-        page.verify(id).map_err(|what| self.damaged(place, what))?;
+        self.verify(place, id, &page)?;
         Ok(page)
+    }
+
+    /// Whether it is the page that was written last, and the file has not been another process's meanwhile.
+    fn verify(&self, place: Place, id: PageId, page: &Bytes) -> Result<()> {
+        self.gate.check_open(&self.path)?;
+        if !self.unsynced.is_as_written(place, page) {
+            let what = "it is not what was written last; a sync of the file failed, or the disk lost it";
+            return Err(self.damaged(place, what.to_owned()));
+        }
+        page.verify(id).map_err(|what| self.damaged(place, what))
     }
 
     /// Reads the page at a place, which is to be this one, in the way that was chosen. The place has a reason to be kept.
     pub(crate) fn page(&self, place: Place, id: PageId, places: &Arc<Mutex<Places>>) -> Result<Page> {
         match self.reading {
-            Reading::Calls => self.read(place, id).map(Page::Owned),
-            Reading::Mapping => {
+            // What is not synced is not mapped either: if a sync fails, its bytes may change.
+            Reading::Mapping if !self.unsynced.has(place) => {
                 let mapped = self.mapping.page(&*self.file, place, places);
                 let mapped = mapped.map_err(|error| DiskError::io("map", &self.path, &error))?;
-                mapped.bytes().verify(id).map_err(|what| self.damaged(place, what))?;
+                self.verify(place, id, mapped.bytes())?;
                 Ok(Page::Mapped(mapped))
             }
+            Reading::Calls | Reading::Mapping => self.read(place, id).map(Page::Owned),
         }
     }
 
@@ -179,11 +197,13 @@ impl PageFile {
     pub(crate) fn write(&self, place: Place, page: &Bytes) -> Result<()> {
         let mut sealed = page.clone();
         sealed.seal();
-        self.write_raw(place, &sealed.0)
+        self.write_raw(place, &sealed.0)?;
+        self.unsynced.wrote(place, &sealed);
+        Ok(())
     }
 
     fn write_raw(&self, place: Place, bytes: &[u8; PAGE]) -> Result<()> {
-        self.check()?;
+        let _entered = self.gate.enter(&self.path)?;
         self.file
             .write_at(bytes, offset_of(place))
             .map_err(|error| DiskError::io("write", &self.path, &error))
@@ -191,6 +211,7 @@ impl PageFile {
 
     /// Makes the file so many pages long, without holes; a disk that is full says so now.
     pub(crate) fn grow(&self, pages: u32) -> Result<()> {
+        let _entered = self.gate.enter(&self.path)?;
         self.file
             .allocate(u64::from(pages) * PAGE as u64)
             .map_err(|error| DiskError::io("grow", &self.path, &error))
@@ -198,69 +219,44 @@ impl PageFile {
 
     /// Cuts the file off after so many pages.
     pub(crate) fn cut(&self, pages: u32) -> Result<()> {
-        self.check()?;
+        let _entered = self.gate.enter(&self.path)?;
         self.file
             .set_len(u64::from(pages) * PAGE as u64)
             .map_err(|error| DiskError::io("cut off", &self.path, &error))
     }
 
+    /// Whether it may be read.
+    ///
+    /// # Errors
+    /// It was closed.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.gate.check_open(&self.path)
+    }
+
     /// Whether writes go on.
-    fn check(&self) -> Result<()> {
-        match self.stopped.get() {
-            Some(cause) => Err(DiskError::Stopped { path: self.path.clone(), cause: cause.clone() }),
-            None => Ok(()),
-        }
+    ///
+    /// # Errors
+    /// A failed sync has stopped them; the file was closed.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.gate.enter(&self.path).map(|_| ())
     }
 
-    /// Nothing is written any more if this has failed.
-    fn or_stop<T>(&self, result: Result<T>) -> Result<T> {
-        result.inspect_err(|error| _ = self.stopped.set(error.to_string()))
+    /// Why writes are stopped for good, if they are.
+    pub(crate) fn stopped(&self) -> Option<DiskError> {
+        self.gate.stopped(&self.path)
     }
 
-    /// Makes all that was written durable. If that fails, nothing is written any more.
+    /// Ends all use of the file: it may be another process's from now on.
+    pub(crate) fn close(&self) {
+        self.gate.close();
+    }
+
+    /// Makes all that was written durable. If that fails, nothing is written any more. Called by one thread at a time.
     pub(crate) fn sync(&self) -> Result<()> {
-        self.check()?;
-        self.or_stop(self.file.sync_data().map_err(|error| DiskError::io("sync", &self.path, &error)))
-    }
-
-    /// Writes a header in its turn. If that fails, nothing is written any more.
-    pub(crate) fn write_header(&self, header: &Header) -> Result<()> {
-        self.or_stop(self.write_raw(Place((header.generation % 2) as u32), &header.bytes()))
-    }
-
-    /// The newest header that is whole.
-    pub(crate) fn header(&self) -> Result<Header> {
-        let len = self.file.len().map_err(|error| DiskError::io("read the length of", &self.path, &error))?;
-        if len < u64::from(HEADERS) * PAGE as u64 {
-            return Err(self.not_ours(format!("it has {len} bytes, and the headers alone have more")));
-        }
-        let mut newest: Option<Header> = None;
-        let mut wrong = None;
-        for place in (0..HEADERS).map(Place) {
-            match self.read_raw(place).and_then(|page| Header::parse(&page.0, self)) {
-                Ok(header) if newest.as_ref().is_none_or(|newest| header.generation > newest.generation) => {
-                    newest = Some(header);
-                }
-                Ok(_) => {}
-                Err(error @ (DiskError::Io { .. } | DiskError::UnknownFormat { .. })) => return Err(error),
-                Err(error) => wrong = wrong.or(Some(error)),
-            }
-        }
-        newest.ok_or_else(|| wrong.unwrap_or_else(|| self.not_ours("it has no header".to_owned())))
-    }
-}
-
-impl PageFile {
-    /// A header that is there and not whole, if one is: that of a checkpoint that was never ended, or a damaged one.
-    pub(crate) fn unfinished_header(&self) -> Result<Option<Place>> {
-        for place in (0..HEADERS).map(Place) {
-            let page = self.read_raw(place)?;
-            let is_new = page.0.iter().all(|byte| *byte == 0);
-            if !is_new && Header::parse(&page.0, self).is_err() {
-                return Ok(Some(place));
-            }
-        }
-        Ok(None)
+        let _entered = self.gate.enter(&self.path)?;
+        let sync = || self.file.sync_data().map_err(|error| DiskError::io("sync", &self.path, &error));
+        self.gate.or_stop(self.unsynced.sync(sync))
     }
 }
 

@@ -2,6 +2,11 @@
 //!
 //! A place is kept for the page whose present form lies there, for the last header that leads to it, and for a checkpoint under way that will. It is free when there
 //! is no reason left. The file keeps no list of free places: what no header leads to is free, and is found out when the file is opened.
+//!
+//! # Invariant
+//! A place with a reason is never free. Each reader past the cache and each frame of a mapped page has a reason of its
+//! own, so their number has no bound but memory. A count that has reached [`FOR_GOOD`] stays there: the place is never
+//! used again before the file is opened anew, which is no harm, where a count that wraps would give it away.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,12 +15,19 @@ use super::{GROWTH, HEADERS, PageFile};
 use crate::page::Place;
 use crate::{DiskError, Result};
 
+/// A count of reasons that is not known any more, and so never falls.
+const FOR_GOOD: u32 = u32::MAX;
+
 /// Which places are free.
 #[derive(Debug)]
 pub(crate) struct Places {
     /// How many reasons there are, by place.
-    reasons: Vec<u8>,
+    reasons: Vec<u32>,
     free: BinaryHeap<Reverse<u32>>,
+    /// How many of the free ones are promised (`reservation.rs`).
+    reserved: usize,
+    /// Why the file did not grow, if it was to and did not since.
+    no_room: Option<DiskError>,
 }
 
 impl Places {
@@ -23,7 +35,7 @@ impl Places {
     pub(crate) fn of_file(pages: u32) -> Self {
         let mut reasons = vec![0; pages as usize];
         reasons.iter_mut().take(HEADERS as usize).for_each(|count| *count = 1);
-        Self { reasons, free: BinaryHeap::new() }
+        Self { reasons, free: BinaryHeap::new(), reserved: 0, no_room: None }
     }
 
     /// Gathers the free places.
@@ -32,15 +44,53 @@ impl Places {
         self.free = places.filter(|(_, reasons)| **reasons == 0).map(|(place, _)| Reverse(place)).collect();
     }
 
-    /// A place that was free, with one reason. The file grows if there is none.
+    /// A place that was free and not promised, with one reason. The file grows if there is none.
     pub(crate) fn take(&mut self, file: &PageFile) -> Result<Place> {
-        if self.free.is_empty() {
+        self.have_free(file, self.reserved + 1)?;
+        self.pop()
+    }
+
+    /// A place that was promised, with one reason.
+    pub(super) fn take_reserved(&mut self) -> Result<Place> {
+        self.unreserve();
+        self.pop()
+    }
+
+    /// Promises so many places, and sees that there are as many more as `lists`.
+    pub(super) fn reserve(&mut self, file: &PageFile, count: usize, lists: usize) -> Result<()> {
+        self.have_free(file, self.reserved + count + lists)?;
+        self.reserved += count;
+        Ok(())
+    }
+
+    pub(super) fn unreserve(&mut self) {
+        assert!(self.reserved > 0, "no place is promised");
+        self.reserved -= 1;
+    }
+
+    /// One reason less for a place that has no other, and a promise of it instead.
+    pub(super) fn let_go_for_promise(&mut self, place: Place) {
+        self.let_go(place);
+        self.reserved += 1;
+    }
+
+    /// Lets the file grow until it has so many free places.
+    fn have_free(&mut self, file: &PageFile, count: usize) -> Result<()> {
+        while self.free.len() < count {
             let pages = self.reasons.len() as u32;
             let more = pages.checked_add(GROWTH).ok_or(DiskError::FileFull { pages })?;
-            file.grow(more)?;
+            self.no_room = file.grow(more).err();
+            if let Some(error) = &self.no_room {
+                return Err(error.clone());
+            }
             self.reasons.resize(more as usize, 0);
             self.free.extend((pages..more).map(Reverse));
         }
+        self.no_room = None;
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Result<Place> {
         let Some(Reverse(place)) = self.free.pop() else {
             return Err(DiskError::FileFull { pages: self.reasons.len() as u32 });
         };
@@ -53,7 +103,7 @@ impl Places {
     pub(crate) fn keep(&mut self, place: Place) -> bool {
         match self.reasons.get_mut(place.0 as usize) {
             Some(reasons) if place.0 >= HEADERS => {
-                *reasons += 1;
+                *reasons = reasons.saturating_add(1);
                 true
             }
             _ => false,
@@ -67,15 +117,23 @@ impl Places {
 
     /// One more reason to keep a place that was taken.
     pub(crate) fn keep_taken(&mut self, place: Place) {
-        self.reasons[place.0 as usize] += 1;
+        let reasons = &mut self.reasons[place.0 as usize];
+        *reasons = reasons.saturating_add(1);
     }
 
     /// One reason less.
+    ///
+    /// # Panics
+    /// If the place has none: then the books are wrong, and no place could be given away safely.
     pub(crate) fn let_go(&mut self, place: Place) {
         let reasons = &mut self.reasons[place.0 as usize];
-        *reasons -= 1;
-        if *reasons == 0 {
-            self.free.push(Reverse(place.0));
+        assert!(*reasons > 0, "place {} has no reason to be kept that could go", place.0);
+        if *reasons != FOR_GOOD {
+            *reasons -= 1;
+            if *reasons == 0 {
+                self.no_room = None;
+                self.free.push(Reverse(place.0));
+            }
         }
     }
 
@@ -86,7 +144,8 @@ impl Places {
 
     /// Cuts the file off where nothing is kept from there on, in steps in which it grows.
     pub(crate) fn cut(&mut self, file: &PageFile) -> Result<()> {
-        let pages = self.end().next_multiple_of(GROWTH);
+        // As many places as are promised stay, wherever the free ones are.
+        let pages = (self.end() + self.reserved as u32).next_multiple_of(GROWTH);
         if (pages as usize) < self.reasons.len() {
             file.cut(pages)?;
             self.reasons.truncate(pages as usize);
@@ -95,8 +154,42 @@ impl Places {
         Ok(())
     }
 
+    /// Why the file cannot grow, if it was to, and no place became free since.
+    pub(crate) fn no_room(&self) -> Option<DiskError> {
+        self.no_room.clone()
+    }
+
     /// Pages of the file, and how many of them are free.
     pub(crate) fn counts(&self) -> (u32, u32) {
         (self.reasons.len() as u32, self.free.len() as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Incident: reasons were counted in a byte, without a check. Consequence: at 256 of them (readers past a small
+    /// cache, or frames that wait for a grace period) a place in use counted as free, and another page was written over
+    /// it: wrong answers, which the next checkpoint made permanent. Fix: the count is wide, and stays at its end for good.
+    #[test]
+    fn a_place_stays_kept_however_many_reasons_it_has() {
+        let mut places = Places::of_file(4);
+        let place = Place(3);
+        assert!(places.keep(place));
+        (0..70_000).for_each(|_| places.keep_taken(place));
+        places.settle();
+        assert_eq!(places.counts(), (4, 1));
+        for _ in 0..70_000 {
+            assert!(places.is_kept(place));
+            places.let_go(place);
+        }
+        assert_eq!(places.counts(), (4, 1));
+        places.let_go(place);
+        assert_eq!((places.counts(), places.is_kept(place)), ((4, 2), false));
+        places.reasons[3] = FOR_GOOD - 1;
+        (0..5).for_each(|_| places.keep_taken(place));
+        (0..10).for_each(|_| places.let_go(place));
+        assert!(places.is_kept(place), "a count that is not known never falls");
     }
 }

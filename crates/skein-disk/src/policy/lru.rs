@@ -74,6 +74,10 @@ impl Replacement for Lru {
         self.link_last(cell);
     }
 
+    fn entries(&self) -> usize {
+        self.map.len()
+    }
+
     fn used(&mut self, page: PageId) {
         if let Some(&cell) = self.map.get(&page) {
             self.unlink(cell);

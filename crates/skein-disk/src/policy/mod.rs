@@ -52,6 +52,9 @@ pub(crate) trait Replacement: Send + std::fmt::Debug {
     /// A page has come. It may be here already, if it went and came again while somebody was about to say so.
     fn come(&mut self, page: PageId);
 
+    /// Entries that are kept: of pages that are there, that have left, and that are remembered.
+    fn entries(&self) -> usize;
+
     /// A page was used. It may have left.
     fn used(&mut self, page: PageId);
 
@@ -155,6 +158,33 @@ mod tests {
                 (0..4).map_while(|_| replacement.leave(&mut |_| false, &mut |_| Fate::Leaves)).collect();
             left.sort_unstable();
             assert_eq!(left, [1, 2].map(PageId), "{policy:?}");
+        }
+    }
+
+    /// Incident: S3-FIFO took the entries of pages that were no more out of its queues only where it proposed pages, and
+    /// nothing is proposed while all pages fit the cache. Consequence: a long value that was written over and over, each time
+    /// in other pages, cost memory without bound. Fix: queues with more stale entries than valid ones are swept.
+    #[test]
+    fn pages_that_come_and_are_no_more_leave_no_entries() {
+        for policy in [Policy::Lru, Policy::S3Fifo] {
+            let mut replacement = policy.for_cache(100);
+            for round in 0..10_000 {
+                // Ids are used again, and some are in the main queue.
+                let pages = (0..10).map(|page| PageId(page + round % 7 * 10));
+                pages.clone().for_each(|page| replacement.come(page));
+                if round % 50 == 0 {
+                    replacement.leave(&mut |page| page.0 % 3 > 0, &mut |_| Fate::Leaves);
+                }
+                pages.for_each(|page| replacement.forget(page));
+                assert!(
+                    replacement.entries() <= 300,
+                    "{policy:?}: {} in round {round}",
+                    replacement.entries()
+                );
+            }
+            (0..10).for_each(|page| replacement.come(PageId(page)));
+            let left = (0..20).map_while(|_| replacement.leave(&mut |_| false, &mut |_| Fate::Leaves));
+            assert_eq!(left.count(), 10, "{policy:?}: sweeping keeps what is there");
         }
     }
 

@@ -17,6 +17,9 @@ use crate::page::PageId;
 /// The small queue's share of the cache.
 const SMALL_PART: usize = 10;
 
+/// Stale entries that are not swept however few pages there are.
+const STALE_MOST: usize = 64;
+
 /// How often a page is proposed: for each of its uses, from the small queue, and once more.
 const ROUNDS: usize = USES_MOST as usize + 2;
 
@@ -49,6 +52,15 @@ impl S3Fifo {
             comings: 0,
             small_most: (pages / SMALL_PART).max(1),
             ghosts_most: pages,
+        }
+    }
+
+    /// Drops the entries that pages have left behind, once they are more than the others: so each costs constant time.
+    fn sweep_if_stale(&mut self) {
+        if self.small.len() + self.main.len() > 2 * self.there.len() + STALE_MOST {
+            for queue in [&mut self.small, &mut self.main] {
+                queue.retain(|(page, coming)| self.there.get(page) == Some(coming));
+            }
         }
     }
 
@@ -86,12 +98,18 @@ impl Replacement for S3Fifo {
         let is_back = self.remembered.remove(&page).is_some();
         let queue = if is_back { &mut self.main } else { &mut self.small };
         queue.push_back((page, self.comings));
+        self.sweep_if_stale();
+    }
+
+    fn entries(&self) -> usize {
+        self.small.len() + self.main.len() + self.ghosts.len()
     }
 
     fn used(&mut self, _: PageId) {}
 
     fn forget(&mut self, page: PageId) {
         self.there.remove(&page);
+        self.sweep_if_stale();
     }
 
     fn leave(

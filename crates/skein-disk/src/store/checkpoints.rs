@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 use std::time::UNIX_EPOCH;
 
-use skein_log::Durability;
+use skein_log::{Durability, LogError};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
@@ -26,8 +26,9 @@ impl DiskStore {
     /// Makes all that was written before the file's own, and lets go of the log before. Reads and writes go on meanwhile.
     ///
     /// # Errors
-    /// A failed file operation. Nothing is lost: the log has what the file has not.
+    /// A failed file operation: nothing is lost, the log has what the file has not. The store was closed.
     pub fn checkpoint(&self) -> Result<()> {
+        self.shared.check_open()?;
         self.shared.checkpoint()
     }
 
@@ -68,21 +69,36 @@ impl Shared {
     }
 
     fn take_checkpoint(&self, lists_from: Option<Place>) -> Result<()> {
-        let mut begun = 0;
         let moment = || {
             self.logged.store(0, Ordering::Relaxed);
-            begun = self.log.epoch();
             let sequence = self.sequence.load(Ordering::Relaxed);
             let keys = self.keys.load(Ordering::Relaxed);
-            Moment { sequence, keys, epoch: begun, catalog: self.catalog }
+            Moment { sequence, keys, epoch: self.log.epoch(), catalog: self.catalog }
         };
-        // What the file is to have is durable in the log first: so the log never lacks an epoch that the file has something of.
-        let ready = |moment: &Moment| Ok(self.log.wait_durable(moment.epoch)?);
+        let mut kept_from = 0;
+        let ready = |moment: &mut Moment| {
+            moment.epoch = self.make_log_durable(moment.epoch)?;
+            kept_from = moment.epoch;
+            Ok(())
+        };
         self.buffer.checkpoint(moment, ready, lists_from)?;
         if self.options.durability != Durability::None {
-            self.log.release_before(begun)?;
+            self.log.release_before(kept_from)?;
         }
         Ok(())
+    }
+
+    /// Makes the log durable up to an epoch; returns the first epoch of it that a file with all writes of that one still has to name. The log
+    /// never lacks that epoch: what comes later has greater ones.
+    ///
+    /// A log without room stays behind. It keeps its last durable epoch then, and the file is ahead of it: the records in between
+    /// are of writes that the file has, so replay passes over them, whether they come to the log later or never.
+    fn make_log_durable(&self, epoch: u64) -> Result<u64> {
+        match self.log.wait_durable(epoch) {
+            Ok(()) => Ok(epoch),
+            Err(LogError::NoRoom { .. }) => Ok(self.log.durable_epoch()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Takes checkpoints when they are wanted, until the end is.

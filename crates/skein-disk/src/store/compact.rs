@@ -35,7 +35,7 @@ impl DiskStore {
     /// pages that were read before, until the store is opened again.
     ///
     /// # Errors
-    /// A failed file operation; a page that is damaged. Nothing is lost, and what was moved so far is.
+    /// A failed file operation; a page that is damaged; the store was closed, before or meanwhile. Nothing is lost, and what was moved so far is.
     ///
     /// ```
     /// # use skein_disk::{DiskOptions, DiskStore};
@@ -46,6 +46,7 @@ impl DiskStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compact(&self) -> Result<CompactReport> {
+        self.shared.check_open()?;
         self.shared.compact()
     }
 }

@@ -43,8 +43,13 @@ impl DiskStore {
         self.shared.log.on_durable(callback);
     }
 
-    /// Why writes are stopped, if they are.
+    /// Why writes are stopped, if they are: by a failure of the log or of the page file, or for want of room on either's disk.
     pub fn writes_stopped(&self) -> Option<DiskError> {
+        self.log_stopped().or_else(|| self.shared.buffer.writes_stopped())
+    }
+
+    /// Why nothing becomes durable in the log any more, if so. It still does if the page file alone has failed.
+    pub fn log_stopped(&self) -> Option<DiskError> {
         self.shared.log.poisoned().map(DiskError::from)
     }
 

@@ -50,8 +50,8 @@ pub struct Inspection {
     pub file_bytes: u64,
     /// Those of them in places that hold nothing.
     pub free_bytes: u64,
-    /// Where a header begins that is not whole, if one does. It is one that was being written when the process or the machine died, and then the other one has all that was
-    /// promised, together with the log; or it was damaged since, which nobody can tell from that if there is no log.
+    /// Where a header begins that is not whole, if one does: it was being written when the process or the machine died, or was
+    /// damaged since. The other one has all that was promised, together with the log; opening the store mends it.
     pub unfinished_header: Option<u64>,
     /// Pages that were read: those of tries and of the catalog.
     pub pages: u64,
@@ -225,10 +225,8 @@ fn check_count(file: &PageFile, header: &Header, tries: &[TrieFound]) -> Result<
     if keys as u64 == header.keys {
         return Ok(());
     }
-    Err(file.damaged(
-        header.place(),
-        format!("the header counts {} keys, and the tries have {keys}", header.keys),
-    ))
+    Err(file
+        .damaged(header.place, format!("the header counts {} keys, and the tries have {keys}", header.keys)))
 }
 
 /// Puts damage into the answer, once.

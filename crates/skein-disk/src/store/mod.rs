@@ -39,7 +39,7 @@ use std::thread::JoinHandle;
 
 use skein_log::storage::StorageLock;
 use skein_log::{Log, LogStats};
-use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
 use checkpoints::Checkpoints;
@@ -50,10 +50,10 @@ pub use read::Found;
 pub use removal::Removed;
 pub use transaction::{Change, Transaction, Updated};
 
-use crate::Result;
 use crate::buffer::{Buffer, BufferStats};
 use crate::page::PageId;
 use crate::trie::{Shape, Trie};
+use crate::{DiskError, Result};
 
 /// The file's name in the folder.
 pub(crate) const FILE: &str = "data.skein";
@@ -107,6 +107,8 @@ struct Shared {
     /// What the checkpointing thread is to do.
     wanted: Mutex<Wanted>,
     changed: Condvar,
+    /// No transaction is committed any more. Read under the lock of `record`.
+    closed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -181,23 +183,43 @@ impl DiskStore {
         &self.shared.options
     }
 
-    /// Takes a last checkpoint, unless that has been done, and lets the folder go. Reads go on; writes are refused. Dropping the store does the same, without an
-    /// answer.
+    /// Takes a last checkpoint, unless that has been done, and lets the folder go: another process may have it then. So
+    /// whatever is asked of the store later answers [`DiskError::Closed`](crate::DiskError::Closed), also what was under way. Dropping the store does the
+    /// same, without an answer.
     ///
     /// # Errors
-    /// As [`checkpoint`](Self::checkpoint), and those of the log.
+    /// As [`checkpoint`](Self::checkpoint), and those of the log. The folder is let go all the same.
     pub fn close(&self) -> Result<()> {
-        let Some(held) = lock(&self.lock).take() else { return Ok(()) };
+        // Held to the end: who closes at the same time waits for that.
+        let mut held = lock(&self.lock);
+        if held.is_none() {
+            return Ok(());
+        }
         lock(&self.shared.wanted).end = true;
         self.shared.changed.notify_all();
         if let Some(thread) = lock(&self.checkpointer).take() {
             // A thread that panicked has said so itself.
             _ = thread.join();
         }
+        // First the flag, so that writers who come again and again stop; then the lock, which waits for the commit under way.
+        self.shared.closed.store(true, Ordering::Relaxed);
+        drop(lock(&self.shared.record));
+        // All that was committed is in this one.
         let done = self.shared.checkpoint();
         let closed = self.shared.log.close();
-        drop(held);
+        self.shared.buffer.close();
+        *held = None;
         done.and(closed.map(|_| ()).map_err(Into::into))
+    }
+}
+
+impl Shared {
+    /// Whether the store was not closed.
+    fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(DiskError::Closed { path: self.buffer.path().to_owned() });
+        }
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use skein_log::storage::{OsStorage, Storage, has_file, lock_folder, make_folder};
 use skein_log::{CheckpointEpochs, Log, LogOptions, Recovered};
-use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
 use super::{Checkpoints, DiskOptions, DiskStore, FILE, LOG, MEMORY_FILE, Shared, Wanted, record};
@@ -68,6 +68,7 @@ impl DiskStore {
             replayed: AtomicU64::new(0),
             wanted: Mutex::new(Wanted::default()),
             changed: Condvar::new(),
+            closed: AtomicBool::new(false),
         });
         if header.sequence == 0 {
             // The catalog and the trie are the first write, which the log does not have.

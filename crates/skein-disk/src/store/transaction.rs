@@ -97,12 +97,16 @@ impl<'s> Transaction<'s> {
     /// Publishes all that was written at one moment, and logs it. The ticket says when it is durable.
     ///
     /// # Errors
-    /// The transaction is broken by an earlier error; there is no room in the cache; the log is stopped by a failure. Nothing was changed then.
+    /// The transaction is broken by an earlier error; there is no room in the cache; the log or the page file is stopped by a failure; the
+    /// store was closed. Nothing was changed then.
     pub fn commit(self) -> Result<Ticket> {
         self.check()?;
         if self.record.is_empty() {
             return Ok(Ticket::default());
         }
+        // Under the lock of `record`, which `close` takes once after it has set the flag.
+        self.shared.check_open()?;
+        self.shared.buffer.check_writable()?;
         let Self { shared, writer, record, sequence, keys, .. } = self;
         // Not before: no epoch closes while this is held, and the pages may have had to be read.
         let operation = shared.log.enter(0)?;

@@ -84,7 +84,7 @@ impl DiskEngine {
         let stats = self.store.stats();
         let mut numbers = StoreStats::default();
         numbers.keys = self.len();
-        numbers.index_bytes = stats.buffer.resident * PAGE;
+        numbers.index_bytes = (stats.buffer.resident + stats.buffer.retired) * PAGE;
         numbers.row_bytes = self.rows.memory();
         numbers.reserved_bytes = self.store.options().cache_pages.saturating_mul(PAGE);
         numbers.epoch = stats.log.epoch;
@@ -97,7 +97,7 @@ impl DiskEngine {
         numbers.checkpoints = stats.checkpoints;
         numbers.checkpoint_running = stats.checkpoint_running;
         numbers.last_checkpoint_unix_s = stats.last_checkpoint_unix_s;
-        numbers.writes_stopped = stats.log.poisoned;
+        numbers.writes_stopped = self.store.writes_stopped().map(|error| error.to_string());
         numbers
     }
 }

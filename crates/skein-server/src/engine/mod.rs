@@ -116,10 +116,11 @@ impl Engine {
         }
     }
 
-    pub(crate) fn writes_stopped(&self) -> Option<Error> {
+    /// Why nothing becomes durable any more, if so: writes that wait for it would wait for ever.
+    pub(crate) fn log_stopped(&self) -> Option<Error> {
         match self {
             Self::Memory(store) => store.writes_stopped().map(Error::from),
-            Self::Disk(disk) => disk.store().writes_stopped().map(Error::from),
+            Self::Disk(disk) => disk.store().log_stopped().map(Error::from),
         }
     }
 

@@ -259,6 +259,24 @@ fn disk(shared: &Shared, out: &mut Out<'_>) -> fmt::Result {
     out.counter("cache_hits", "Pages found in the cache", None, buffer.hits)?;
     out.counter("cache_misses", "Pages read from the file", None, buffer.misses)?;
     out.counter("cache_evictions", "Pages that left the cache for others", None, buffer.evictions)?;
+    out.counter(
+        "cache_evictions_failed",
+        "Changed pages that could not be written to leave the cache",
+        None,
+        buffer.failed_evictions,
+    )?;
+    out.gauge(
+        "cache_pages_retired",
+        "Pages out of the cache whose memory waits for readers",
+        None,
+        float(buffer.retired as u64),
+    )?;
+    out.gauge(
+        "cache_policy_entries",
+        "Entries of the queues that say which page leaves",
+        None,
+        float(buffer.policy_entries as u64),
+    )?;
     out.counter("pages_written", "Pages written to the file", None, buffer.writes)?;
     out.gauge("file_pages", "Pages of the file", None, float(buffer.file_pages.into()))?;
     out.gauge(

@@ -18,7 +18,7 @@ impl Worker {
             return false;
         }
         self.mailbox().wait_for_epoch();
-        self.shared.store.durable_epoch() > self.durable || self.shared.store.writes_stopped().is_some()
+        self.shared.store.durable_epoch() > self.durable || self.shared.store.log_stopped().is_some()
     }
 
     /// Lists the connections whose replies need wait no longer; those whose replies would wait for ever are
@@ -34,7 +34,7 @@ impl Worker {
         }
         let advanced = durable > self.durable;
         self.durable = durable;
-        let stopped = if advanced { None } else { self.shared.store.writes_stopped() };
+        let stopped = if advanced { None } else { self.shared.store.log_stopped() };
         for slot in std::mem::take(&mut self.held) {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
             connection.held = false;

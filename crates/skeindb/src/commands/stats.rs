@@ -109,6 +109,7 @@ fn of_disk(store: &DiskStore) -> Result<String, Failure> {
          keys:               {}, whose values are {}\n\
          file:               {}, {} of it free\n\
          last write:         {}\n\
+         cache:              {} pages, {} retired, {} entries of its policy\n\
          from log:           {} records, {} segments\n",
         store.shape(),
         stats.keys,
@@ -116,6 +117,9 @@ fn of_disk(store: &DiskStore) -> Result<String, Failure> {
         size(stats.buffer.file_pages),
         size(stats.buffer.free_pages),
         stats.sequence,
+        stats.buffer.resident,
+        stats.buffer.retired,
+        stats.buffer.policy_entries,
         stats.replayed,
         stats.log.segments,
     );

@@ -37,7 +37,7 @@ fn describe(folder: &Path, found: &Inspection) -> String {
     lines.extend(found.tries.iter().map(trie));
     if let Some(offset) = found.unfinished_header {
         lines.push(format!(
-            "the header at byte {offset} is not whole: a checkpoint was not ended, and the one before counts"
+            "the header at byte {offset} is not whole, by a checkpoint that was not ended or by damage: the other one counts, and the next start mends it"
         ));
     }
     if let Some(log) = &found.log {

@@ -1,0 +1,101 @@
+//! Pages that come to the cache, and stay there as long as somebody refers to them.
+//!
+//! # Invariant
+//! Readers refer to half of the cache at most, pages on their way to memory included: a fetch takes one of so many slots
+//! first, and its reference keeps it. So a writer always finds pages that may leave.
+
+use std::sync::Arc;
+
+use skein_sync::atomic::Ordering;
+use skein_sync::locks::lock;
+use skein_sync::reclaim::PROTECT;
+
+use super::Buffer;
+use super::frame::Frame;
+use super::table::Entry;
+use crate::Result;
+use crate::page::PageId;
+
+/// One of the references that there may be.
+#[derive(Debug)]
+struct Slot<'b>(&'b Buffer);
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.0.counts.referred.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A reference to a page in memory: the page stays there until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Reference<'b> {
+    pub(super) frame: Arc<Frame>,
+    _slot: Slot<'b>,
+}
+
+#[cfg(test)]
+impl Reference<'_> {
+    pub(crate) fn bytes(&self) -> &crate::page::Bytes {
+        &self.frame.bytes
+    }
+}
+
+impl Drop for Reference<'_> {
+    fn drop(&mut self) {
+        self.frame.release();
+    }
+}
+
+/// What came of a fetch.
+#[derive(Debug)]
+pub(super) enum Fetch<'b> {
+    /// The page is in memory.
+    Here(Reference<'b>),
+    /// There is no such page.
+    Gone,
+    /// There is no room for it: it can be read past the cache.
+    NoRoom,
+}
+
+impl Buffer {
+    fn slot(&self) -> Option<Slot<'_>> {
+        let more = |referred| Some(referred + 1).filter(|count| *count <= self.cache / 2);
+        let taken = self.counts.referred.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.is_ok().then(|| Slot(self))
+    }
+
+    /// Pins a page's frame if it is in memory, and takes one of its references.
+    fn refer(&self, entry: &Entry) -> Option<Arc<Frame>> {
+        self.pin(entry).filter(|frame| frame.refer())
+    }
+
+    /// Brings a page to memory.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn fetch(&self, id: PageId) -> Result<Fetch<'_>> {
+        let Some(entry) = self.table.get(id) else { return Ok(Fetch::Gone) };
+        let Some(slot) = self.slot() else { return Ok(Fetch::NoRoom) };
+        loop {
+            if let Some(frame) = self.refer(entry) {
+                return Ok(Fetch::Here(Reference { frame, _slot: slot }));
+            }
+            // What comes in drives something out, which would be one retired frame more.
+            if self.retired.is_full() || self.reserve().is_err() {
+                return Ok(Fetch::NoRoom);
+            }
+            let came = {
+                let _stripe = lock(self.stripe(id));
+                if entry.frame.load(PROTECT).is_null() { self.read(id, entry) } else { Ok(false) }
+            };
+            match came {
+                Ok(true) => lock(&self.policy).come(id),
+                // Somebody else was faster, or the page is no more, or cannot be read.
+                Ok(false) | Err(_) => self.give_back_room(),
+            }
+            if !came? && !self.is_page(id) {
+                return Ok(Fetch::Gone);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Pages that were written and not synced yet: what a read of them has to give.
+//!
+//! ```text
+//!   write ─► newer ── a sync begins ─► syncing ── it succeeds ─► forgotten
+//!                                         └────── it fails ───► newer, for good: nothing is written any more
+//! ```
+//!
+//! After a failed sync the system may drop what it had of a written page, and read from the disk what was there before. That
+//! may be an older form of the same page, whose own checksum fits. So the checksum of each page that was
+//! written since the last sync is kept, by its place, and a page that has another one is not the page.
+//!
+//! # Invariant
+//! A place that has no checksum here was synced after it was last written, or belongs to what the file had when it was opened.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use skein_sync::locks::lock;
+
+use crate::page::{Bytes, Place};
+
+#[derive(Debug, Default)]
+struct Sums {
+    newer: HashMap<Place, u32>,
+    syncing: HashMap<Place, u32>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Unsynced(Mutex<Sums>);
+
+impl Unsynced {
+    /// Notes a page that was written, with its checksum.
+    pub(super) fn wrote(&self, place: Place, page: &Bytes) {
+        lock(&self.0).newer.insert(place, page.sealed_checksum());
+    }
+
+    /// Whether the place was written and not synced yet.
+    pub(super) fn has(&self, place: Place) -> bool {
+        let sums = lock(&self.0);
+        sums.newer.contains_key(&place) || sums.syncing.contains_key(&place)
+    }
+
+    /// Whether the page is the one that was written last at the place, as far as that is known.
+    pub(super) fn is_as_written(&self, place: Place, page: &Bytes) -> bool {
+        let sums = lock(&self.0);
+        let written = sums.newer.get(&place).or_else(|| sums.syncing.get(&place));
+        written.is_none_or(|sum| *sum == page.sealed_checksum())
+    }
+
+    /// Makes a sync, one at a time: what was written before it is forgotten if it succeeds.
+    pub(super) fn sync<T, E>(&self, sync: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        {
+            let mut sums = lock(&self.0);
+            debug_assert!(sums.syncing.is_empty(), "two syncs at once");
+            sums.syncing = std::mem::take(&mut sums.newer);
+        }
+        let synced = sync();
+        let mut sums = lock(&self.0);
+        let covered = std::mem::take(&mut sums.syncing);
+        if synced.is_err() {
+            for (place, sum) in covered {
+                sums.newer.entry(place).or_insert(sum);
+            }
+        }
+        synced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::{Kind, PageId};
+    use crate::page_buf::PageBuf;
+
+    fn page(byte: u8) -> PageBuf {
+        let mut page = PageBuf::new(PageId(7), Kind::Records);
+        page.body_mut()[0] = byte;
+        page.seal();
+        page
+    }
+
+    #[test]
+    fn only_a_sync_that_succeeds_forgets_what_was_written_before_it() {
+        let unsynced = Unsynced::default();
+        let (place, other) = (Place(5), Place(6));
+        assert!(unsynced.is_as_written(place, &page(1)), "nothing is known of it");
+        unsynced.wrote(place, &page(1));
+        let failed: Result<(), ()> = unsynced.sync(|| {
+            assert!(unsynced.has(place) && !unsynced.is_as_written(place, &page(2)));
+            unsynced.wrote(place, &page(2));
+            unsynced.wrote(other, &page(3));
+            Err(())
+        });
+        assert!(failed.is_err() && unsynced.has(other));
+        assert!(unsynced.is_as_written(place, &page(2)) && !unsynced.is_as_written(place, &page(1)));
+        let synced: Result<(), ()> = unsynced.sync(|| {
+            unsynced.wrote(other, &page(4));
+            Ok(())
+        });
+        assert!(synced.is_ok() && !unsynced.has(place));
+        assert!(unsynced.has(other) && !unsynced.is_as_written(other, &page(3)));
+    }
+}

@@ -1,0 +1,40 @@
+//! A disk that is full or fails, a damaged header, a store that was closed: reads are right or an error, and what was
+//! promised is there.
+
+mod closed;
+mod faulty;
+mod full;
+mod headers;
+
+use std::collections::BTreeMap;
+
+use skein_disk::{DiskOptions, DiskStore, Durability};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn options(durability: Durability) -> DiskOptions {
+    DiskOptions {
+        durability,
+        cache_pages: 64,
+        checkpoint_bytes: 0,
+        segment_bytes: 64 << 10,
+        ..DiskOptions::default()
+    }
+}
+
+fn key(number: u32) -> Vec<u8> {
+    format!("goose {number}").into_bytes()
+}
+
+/// Sets a key of the store and of the model.
+fn set(store: &DiskStore, model: &mut Model, number: u32, value: &[u8]) {
+    store.set(&key(number), value).unwrap();
+    model.insert(key(number), value.to_vec());
+}
+
+fn assert_has(store: &DiskStore, model: &Model, about: &str) {
+    for (key, value) in model {
+        let found = store.get(key).unwrap_or_else(|error| panic!("{about}: {error}"));
+        assert!(found.as_ref() == Some(value), "{about}: {}", key.escape_ascii());
+    }
+}
