@@ -104,7 +104,14 @@ pub enum Error {
         /// The longest name, in bytes.
         limit: usize,
     },
-    /// A row that stands for a sorted set, or for many columns, was put to another key, and they were removed meanwhile.
+    /// A row that stands for a sorted set, or for columns that are too many for a row, was put to another key than its own, or in another
+    /// store.
+    #[error(
+        "the row stands for a sorted set or for many columns, which belong to its own key; give that key another name (`rename`), \
+         or copy the members"
+    )]
+    OfAnotherKey,
+    /// The row that a key is to get by its new name stands for a sorted set, or for many columns, that were removed meanwhile.
     #[error("what the key held was removed meanwhile; look the key up again")]
     SetIsGone,
     /// A score that is not a number.

@@ -8,10 +8,12 @@
 //! writer is inside its epoch from before the first write until the append, so no record belongs to a closed one.
 
 mod ahead;
+mod changed;
 mod columns;
 mod expected;
 mod group;
 mod hashes;
+mod journal;
 mod members;
 mod room;
 mod scope;
