@@ -21,6 +21,7 @@ use crate::store::Inner;
 use crate::{Error, Result, Ticket};
 
 use super::ahead::Ahead;
+use super::inside::Inside;
 use super::journal::{Journal, Replaced};
 
 pub(super) use update::{Exchanged, exchange};
@@ -68,6 +69,8 @@ pub struct Updated {
 pub struct Writer<'s> {
     pub(super) inner: &'s Inner,
     pub(super) lane: usize,
+    #[expect(dead_code, reason = "kept for its drop")]
+    inside: Inside,
     /// See [`super::Session::freeze`].
     pub(super) frozen: Option<u64>,
     pub(super) records: Records,
@@ -107,12 +110,14 @@ impl<'s> Writer<'s> {
 
     /// As [`enter`](Self::enter), and does not ask whether memory is used up.
     pub(super) fn enter_unasked(inner: &'s Inner, lane: usize) -> Result<Self> {
+        let inside = Inside::enter(inner)?;
         let operation = Some(inner.enter(lane)?);
         let guard = inner.index.collector().enter();
         let records = Records::take();
         Ok(Self {
             inner,
             lane,
+            inside,
             frozen: None,
             records,
             ahead: Ahead::take(),
