@@ -144,6 +144,15 @@ impl EpochGate {
     }
 }
 
+impl EpochGate {
+    /// Waits until nobody is inside, in any epoch. REQUIRES: the caller is not, and who enters leaves at once.
+    pub fn wait_until_empty(&self) {
+        for counter in self.desks.iter().flat_map(|desk| &desk.inside) {
+            wait_until_none(counter);
+        }
+    }
+}
+
 /// Waits until everybody who was counted before has gone; who is counted after sees what the caller wrote before.
 fn wait_until_none(counter: &AtomicU64) {
     // A read-modify-write, not a load: it has a place among the increments. Release: pairs with the Acquire

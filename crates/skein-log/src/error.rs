@@ -2,6 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::storage::LockHolder;
 
 /// What an error of a segment's sync says was being done.
 pub(crate) const SYNC: &str = "sync the log segment";
@@ -26,10 +29,16 @@ pub enum LogError {
         kind: io::ErrorKind,
     },
     /// The folder is in use by another process, or by another log of this one.
-    #[error("{path} is in use by another process; stop that one or choose another folder")]
+    #[error(
+        "{path} is in use by {holder}, after a wait of {waited:.1?}; stop that process or choose another folder"
+    )]
     Locked {
         /// The folder.
         path: PathBuf,
+        /// Who has it.
+        holder: LockHolder,
+        /// How long it was waited for.
+        waited: Duration,
     },
     /// A path that should be a folder is a file.
     #[error("{path} is a file; name a folder, or a path that does not exist yet")]
@@ -63,9 +72,10 @@ pub enum LogError {
         /// The first failure.
         cause: String,
     },
-    /// Writes are stopped for want of room on the disk; what they needed is tried again all the while.
+    /// Writes are stopped for want of room on the disk, or because too many files are open; what they needed is tried again all the while.
     #[error(
-        "writes are stopped: {cause}; reads go on; make room on the disk, and writes go on by themselves"
+        "writes are stopped: {cause}; reads go on; make room on the disk (or let fewer files be open, if these are too many), and \
+         writes go on by themselves"
     )]
     NoRoom {
         /// What failed last.
@@ -91,6 +101,7 @@ impl LogError {
     }
 
     /// Whether there was no room for something that can be tried again: nothing of it counts yet. A sync that failed cannot, whatever it says.
+    /// A file that cannot be opened because too many are open is waited for as room on the disk is.
     pub(crate) fn is_no_room(&self) -> bool {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         matches!(self, Self::Io { doing, kind: StorageFull | QuotaExceeded | FileTooLarge, .. } if *doing != SYNC)
@@ -98,6 +109,16 @@ impl LogError {
 
     /// A failed file operation, with what was being done to which file.
     pub fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
-        Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: error.kind() }
+        Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: kind_of(error) }
+    }
+}
+
+/// What kind of error it is. That too many files are open, in this process or on this machine, is a quota that is used up; `std` has no
+/// kind of its own for it.
+pub(crate) fn kind_of(error: &io::Error) -> io::ErrorKind {
+    use rustix::io::Errno;
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE | Errno::NFILE) => io::ErrorKind::QuotaExceeded,
+        _ => error.kind(),
     }
 }

@@ -40,6 +40,7 @@ pub mod storage;
 mod ticket;
 mod writer;
 
+pub use commit::Standstill;
 pub use error::{LogError, Result};
 pub use log::{Log, LogStats};
 pub use operation::{Appender, Group, Operation};

@@ -1,13 +1,13 @@
 //! The log as its users see it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use skein_sync::locks::lock;
 
 use crate::buffer::Buffer;
-use crate::commit::Shared;
+use crate::commit::{Shared, Standstill};
 use crate::epoch::EpochGate;
 use crate::log_file::{ClosedSegment, LogFile, remove_segments};
 use crate::maker::{Maker, Order};
@@ -209,6 +209,14 @@ impl Log {
         self.shared.commit()
     }
 
+    /// If writes wait for room: a moment at which nobody writes, for a checkpoint that makes some. While it lives no commit is tried again.
+    /// `None` if they do not.
+    ///
+    /// The checkpoint covers the epochs [`CheckpointEpochs`] `{ begin: epoch, end: epoch - 1 }`, of the present epoch.
+    pub fn stand_still(&self) -> Option<Standstill<'_>> {
+        self.shared.stand_still()
+    }
+
     /// Removes the segments in which all records are of epochs before `epoch`; returns how many. For a
     /// checkpoint that counts: `epoch` is its begin epoch.
     ///
@@ -318,7 +326,8 @@ fn report(report: &crate::RecoveryReport) {
 /// Creates the folders that get segments, and locks all.
 fn lock_folders(storage: &dyn Storage, options: &LogOptions) -> Result<Vec<Box<dyn StorageLock>>> {
     options.folders.iter().try_for_each(|folder| make_folder(storage, folder))?;
-    options.all_folders().iter().map(|folder| lock_folder(storage, folder, "log.lock")).collect()
+    let lock = |folder: &PathBuf| lock_folder(storage, folder, "log.lock", options.lock_wait);
+    options.all_folders().iter().map(lock).collect()
 }
 
 fn old_segments(log: &KeptLog) -> Vec<ClosedSegment> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use skein_sync::threads;
 
+use crate::storage::LOCK_WAIT;
 use crate::{LogError, Result};
 
 /// What a write promises when it is acknowledged.
@@ -51,6 +52,8 @@ pub struct LogOptions {
     /// Bytes that one log may hold in memory before whoever wants to write to it waits; 8 MiB by default,
     /// at least 64 KiB.
     pub buffer_bytes: usize,
+    /// How long a folder that another process has in use is waited for; 5 s by default.
+    pub lock_wait: Duration,
     /// The database that the logs belong to; `None`, the default, for that of the logs found, or a new one.
     pub database: Option<[u8; 16]>,
 }
@@ -74,6 +77,7 @@ impl LogOptions {
             segment_bytes: 64 << 20,
             flush_interval: Duration::from_millis(100),
             buffer_bytes: 8 << 20,
+            lock_wait: LOCK_WAIT,
             database: None,
         }
     }

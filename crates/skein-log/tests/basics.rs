@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use common::*;
-use skein_log::storage::OsStorage;
 use skein_log::storage::sim::SimStorage;
+use skein_log::storage::{LockHolder, OsStorage};
 use skein_log::{Durability, Log, LogError, LogOptions, Recovered};
 
 #[test]
@@ -319,4 +319,25 @@ fn a_record_larger_than_a_segment_and_a_buffer() {
     }
     log.close().unwrap();
     assert_eq!(inspect(&sim).unwrap(), [1, 2, 3, 4, 5]);
+}
+
+/// A log folder that another process was about to let go, since it was killed, was refused at once.
+#[test]
+fn a_log_folder_in_use_is_waited_for() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 1).unwrap();
+    put(&log, 0, 1, 10).unwrap();
+    let with = |lock_wait| LogOptions { lock_wait, ..options(1) };
+    let refused = Log::open(Arc::new(sim.clone()), with(Duration::ZERO), None);
+    assert!(matches!(&refused, Err(LogError::Locked { holder: LockHolder::Unknown, .. })), "{refused:?}");
+    std::thread::scope(|scope| {
+        let tries = sim.operations() + 3;
+        let opened = scope.spawn(|| Log::open(Arc::new(sim.clone()), with(Duration::from_hours(1)), None));
+        while sim.operations() < tries {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(log);
+        let (_log, recovered) = opened.join().unwrap().unwrap();
+        assert_eq!(numbers(&recovered), [1]);
+    });
 }

@@ -2,9 +2,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use skein_index::Refused;
 use skein_index::skip_list;
+use skein_log::storage::LockHolder;
 use skein_log::{LogError, MAX_PAYLOAD};
 
 use crate::options::{IndexKind, SNAPSHOTS_MAX};
@@ -104,7 +106,14 @@ pub enum Error {
         /// The longest name, in bytes.
         limit: usize,
     },
-    /// A row that stands for a sorted set, or for many columns, was put to another key, and they were removed meanwhile.
+    /// A row that stands for a sorted set, or for columns that are too many for a row, was put to another key than its own, or in another
+    /// store.
+    #[error(
+        "the row stands for a sorted set or for many columns, which belong to its own key; give that key another name (`rename`), \
+         or copy the members"
+    )]
+    OfAnotherKey,
+    /// The row that a key is to get by its new name stands for a sorted set, or for many columns, that were removed meanwhile.
     #[error("what the key held was removed meanwhile; look the key up again")]
     SetIsGone,
     /// A score that is not a number.
@@ -129,11 +138,21 @@ pub enum Error {
     },
     /// Writes wait for room on the disk, and go on by themselves when there is some; reads go on.
     #[error(
-        "writes are stopped: {cause}; reads go on; make room on the disk, and writes go on by themselves"
+        "writes are stopped: {cause}; reads go on; make room on the disk (or let fewer files be open, if these are too many), and \
+         writes go on by themselves"
     )]
     NoRoomOnDisk {
         /// What failed last.
         cause: String,
+    },
+    /// The calling thread is writing to this store already, and would wait for the end of its own write.
+    #[error(
+        "{doing} inside a `write`, a scope or a closure of one, on the same thread and store, would wait for its own end; use the writer \
+         that is there, or do it afterwards"
+    )]
+    InsideWrite {
+        /// What was called.
+        doing: &'static str,
     },
     /// The store was closed.
     #[error("the store is closed; open it again")]
@@ -145,10 +164,16 @@ pub enum Error {
         path: PathBuf,
     },
     /// The data folder is in use by another process (or by another store of this one).
-    #[error("{path} is in use by another process; stop that one or choose another data folder")]
+    #[error(
+        "{path} is in use by {holder}, after a wait of {waited:.1?}; stop that process or choose another data folder"
+    )]
     Locked {
-        /// The data folder.
+        /// The data folder, or one of the log folders.
         path: PathBuf,
+        /// Who has it.
+        holder: LockHolder,
+        /// How long it was waited for.
+        waited: Duration,
     },
     /// The folder is one of the disk engine. Nothing was changed.
     #[error(
@@ -261,7 +286,7 @@ impl From<LogError> for Error {
     fn from(error: LogError) -> Self {
         match error {
             LogError::Io { doing, path, cause, kind } => Self::Io { doing, path, cause, kind },
-            LogError::Locked { path } => Self::Locked { path },
+            LogError::Locked { path, holder, waited } => Self::Locked { path, holder, waited },
             LogError::NotAFolder { path } => Self::NotAFolder { path },
             LogError::UnknownFormat { path, found, known } => Self::UnknownFormat { path, found, known },
             LogError::Damaged { path, offset, what } => Self::Damaged { path, offset, what },

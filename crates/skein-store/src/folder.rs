@@ -43,7 +43,7 @@ impl Folder {
         let storage = options.storage.clone();
         let path = &absolute(path)?;
         make_folder(&*storage, path)?;
-        let lock = lock_folder(&*storage, path, "lock")?;
+        let lock = lock_folder(&*storage, path, "lock", options.lock_wait)?;
         if has_file(&*storage, path, DISK_FILE)? {
             return Err(Error::OtherEngine { path: path.clone() });
         }

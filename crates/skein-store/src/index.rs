@@ -96,6 +96,8 @@ impl Index {
         change: impl FnOnce(Option<RowRef<'_>>) -> Change<Row>,
         guard: &'g impl Guard,
     ) -> Result<Computed<'g, Row>, Refused> {
+        #[cfg(test)]
+        planted::refuse()?;
         each!(self, index => index.compute(key, change, guard))
     }
 
@@ -144,8 +146,12 @@ impl Index {
         guard: &'g impl Guard,
     ) -> Result<Computed<'g, Row>, Refused> {
         match (self, place) {
-            // SAFETY: the caller's.
-            (Self::Masstree(index), Some(place)) => unsafe { index.compute_at(key, place, change, guard) },
+            (Self::Masstree(index), Some(place)) => {
+                #[cfg(test)]
+                planted::refuse()?;
+                // SAFETY: the caller's.
+                unsafe { index.compute_at(key, place, change, guard) }
+            }
             _ => self.compute(key, change, guard),
         }
     }
@@ -156,6 +162,8 @@ impl Index {
         row: Row,
         guard: &'g impl Guard,
     ) -> Result<Option<RowRef<'g>>, Refused> {
+        #[cfg(test)]
+        planted::refuse()?;
         each!(self, index => index.insert(key, row, guard))
     }
 
@@ -290,4 +298,30 @@ fn scan_chunk<'g>(
         ControlFlow::Break(())
     });
     last
+}
+
+/// An index without a place for one more key, for tests: of the calling thread's next writes, to any index, one is refused.
+#[cfg(test)]
+pub(crate) mod planted {
+    use std::cell::Cell;
+
+    use super::Refused;
+
+    thread_local! { static WRITES: Cell<Option<usize>> = const { Cell::new(None) } }
+
+    /// Lets so many writes pass and refuses the next one; with `None` all pass.
+    pub(crate) fn refuse_after(writes: Option<usize>) {
+        WRITES.set(writes);
+    }
+
+    /// Whether a write is still to be refused.
+    pub(crate) fn is_waiting() -> bool {
+        WRITES.get().is_some()
+    }
+
+    pub(super) fn refuse() -> Result<(), Refused> {
+        let Some(left) = WRITES.get() else { return Ok(()) };
+        WRITES.set(left.checked_sub(1));
+        if left == 0 { Err(Refused::Full { keys: 77 }) } else { Ok(()) }
+    }
 }

@@ -40,11 +40,13 @@ pub use identity::is_data_folder;
 pub use inspect::{CheckpointFound, Inspection, inspect};
 pub use memory::{Eviction, MemoryUse};
 pub use options::{
-    Durability, IndexKind, KEY_BYTES_MAX, Limits, SNAPSHOTS_MAX, StoreOptions, VALUE_BYTES_MAX,
+    CloseCheckpoint, Durability, IndexKind, KEY_BYTES_MAX, Limits, SNAPSHOTS_MAX, StoreOptions,
+    VALUE_BYTES_MAX,
 };
 pub use row::{Columns, Row, RowBuffer, RowRef, Rows, encode_value};
 pub use session::{Change, ROW_COLUMNS_MAX, Recorder, RowWriter, Scope, Session, SetWriter, Updated, Writer};
 pub use skein_index::{Direction, successor};
 pub use skein_log::Ticket;
+pub use skein_log::storage::LockHolder;
 pub use snapshot::{Release, Snapshot};
 pub use store::{CloseReport, ColumnFound, Entry, RecoveryReport, Store, StoreStats};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use skein_index::index::MAX_KEY_LEN;
 use skein_index::{mlp_index, skip_list};
 use skein_log::LogOptions;
-use skein_log::storage::{OsStorage, Storage};
+use skein_log::storage::{LOCK_WAIT, OsStorage, Storage};
 use skein_sync::threads;
 
 use crate::expiry::cycle;
@@ -136,6 +136,21 @@ impl Default for Limits {
     }
 }
 
+/// The checkpoint that closing writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CloseCheckpoint {
+    /// Bytes in the logs that no checkpoint covers, at which one is written; 64 MiB by default.
+    pub log_bytes: u64,
+    /// How long it may take; 5 s by default. Then it is given up, and the next opening replays the logs.
+    pub within: Duration,
+}
+
+impl Default for CloseCheckpoint {
+    fn default() -> Self {
+        Self { log_bytes: 64 << 20, within: Duration::from_secs(5) }
+    }
+}
+
 /// How a store is opened; `StoreOptions::default()` serves most users.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
@@ -165,10 +180,15 @@ pub struct StoreOptions {
     /// A checkpoint starts this long after the last one, if anything was written; 1 hour by default, `None`
     /// for never.
     pub checkpoint_interval: Option<Duration>,
+    /// When closing writes a checkpoint, so that the next opening has little to replay; `None` for never. At `Durability::None` it always does.
+    pub close_checkpoint: Option<CloseCheckpoint>,
     /// Threads that recover; by default one per core, at most 1,024.
     pub recovery_threads: usize,
     /// Threads that write a checkpoint while requests run; by default one per two cores, at most 1,024.
     pub checkpoint_threads: usize,
+    /// How long opening waits for a data folder, or a log folder, that another process has in use; 5 s by default. A process that was killed
+    /// holds its folders until the system has taken its memory apart. What this process has open itself is not waited for.
+    pub lock_wait: Duration,
     /// The file system; tests put one in its place that fails.
     pub storage: Arc<dyn Storage>,
     /// Bounds on what the store takes in.
@@ -192,8 +212,10 @@ impl Default for StoreOptions {
             segment_bytes: 64 << 20,
             checkpoint_log_bytes: Some(1 << 30),
             checkpoint_interval: Some(Duration::from_hours(1)),
+            close_checkpoint: Some(CloseCheckpoint::default()),
             recovery_threads: cores,
             checkpoint_threads: cores.div_ceil(2),
+            lock_wait: LOCK_WAIT,
             storage: Arc::new(OsStorage),
             limits: Limits::default(),
             clock: Clock::system(),
@@ -247,6 +269,7 @@ impl StoreOptions {
             logs: self.logs,
             durability: self.durability,
             segment_bytes: self.segment_bytes,
+            lock_wait: self.lock_wait,
             ..LogOptions::new(folders)
         }
     }

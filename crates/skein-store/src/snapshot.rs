@@ -28,6 +28,7 @@ use skein_sync::locks::{alone, shared};
 use crate::expiry::Time;
 use crate::index::{Bounds, Index, View, scan_moment};
 use crate::row::{Row, RowRef};
+use crate::session::inside;
 use crate::store::{Entry, Inner, gather};
 use crate::{Direction, Error, Result, Store};
 
@@ -140,6 +141,7 @@ impl Store {
     /// `NoSnapshots` where the index has none, `TooManySnapshots` where as many are live as may be.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let snapshots = self.inner().snapshots()?;
+        inside::check_group(self.inner(), "`snapshot`")?;
         snapshots.admit()?;
         let place = Place(self.clone());
         let _no_groups = alone(&snapshots.groups);

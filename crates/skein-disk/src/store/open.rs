@@ -40,7 +40,7 @@ impl DiskStore {
         options.check()?;
         let folder = folder.as_ref();
         make_folder(&*storage, folder)?;
-        let held = lock_folder(&*storage, folder, "lock")?;
+        let held = lock_folder(&*storage, folder, "lock", options.lock_wait)?;
         if has_file(&*storage, folder, MEMORY_FILE)? {
             return Err(DiskError::OtherEngine { path: folder.to_owned() });
         }

@@ -1,7 +1,9 @@
 //! How a disk store is opened.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use skein_log::storage::LOCK_WAIT;
 use skein_log::{Durability, LogOptions};
 
 use crate::buffer::CACHE_LEAST;
@@ -34,6 +36,8 @@ pub struct DiskOptions {
     pub checkpoint_bytes: u64,
     /// Size of the log's segment files, in bytes: 64 MiB by default, 64 KiB at least.
     pub segment_bytes: u64,
+    /// How long opening waits for a folder that another process has in use, one that was killed, say: 5 s by default.
+    pub lock_wait: Duration,
 }
 
 impl Default for DiskOptions {
@@ -47,6 +51,7 @@ impl Default for DiskOptions {
             durability: Durability::default(),
             checkpoint_bytes: 64 << 20,
             segment_bytes: 64 << 20,
+            lock_wait: LOCK_WAIT,
         }
     }
 }
@@ -81,6 +86,7 @@ impl DiskOptions {
             logs: 1,
             durability: self.durability,
             segment_bytes: self.segment_bytes,
+            lock_wait: self.lock_wait,
             ..LogOptions::new(vec![folder])
         }
     }

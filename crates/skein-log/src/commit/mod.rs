@@ -19,6 +19,7 @@
 
 mod parts;
 mod room;
+mod standstill;
 mod turns;
 
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
@@ -34,6 +35,7 @@ use crate::{Durability, LogError, Result};
 use parts::Parts;
 use room::Stalled;
 use skein_sync::locks::lock;
+pub use standstill::Standstill;
 use turns::{Token, Turn};
 
 const RUNNING: u8 = 0;

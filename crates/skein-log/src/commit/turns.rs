@@ -22,6 +22,7 @@ pub(super) struct Turn {
 }
 
 /// The right to commit. Given back when it is dropped; a panic in a commit stops writes, for nobody knows what it left.
+#[derive(Debug)]
 pub(super) struct Token<'a>(&'a Shared);
 
 impl Drop for Token<'_> {

@@ -119,6 +119,10 @@ fn open(buffered: &File, path: &Path) -> io::Result<State> {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(State::Refused),
         // Renamed or removed meanwhile; the file itself is still open the other way.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(State::Refused),
+        // Too many files are open: through the cache, this time.
+        Err(error) if crate::error::kind_of(&error) == io::ErrorKind::QuotaExceeded => {
+            return Ok(State::Closed);
+        }
         Err(error) => return Err(error),
     };
     // Renamed, and another file has its name now.

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use super::{Storage, StorageLock};
+use super::{LockHolder, Storage, StorageLock};
 use crate::{LogError, Result};
 
 /// Makes a folder, and those above it, as far as they are missing.
@@ -32,14 +33,39 @@ pub fn has_file(storage: &dyn Storage, folder: &Path, name: &str) -> Result<bool
     }
 }
 
-/// Locks a folder by its file `name`, which is made if need be, until the lock is dropped.
+/// How long a folder that is in use is waited for, unless an option says otherwise: a process that was killed holds its folder until
+/// the system has taken its memory apart, which takes seconds for a large one.
+pub const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// Between two tries.
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+
+/// Locks a folder by its file `name`, which is made if need be, until the lock is dropped. If another process has it, waits up to `wait` for it;
+/// what this process has itself is not waited for.
 ///
 /// # Errors
 /// Another process, or this one, has it; or the system refuses.
-pub fn lock_folder(storage: &dyn Storage, folder: &Path, name: &str) -> Result<Box<dyn StorageLock>> {
-    let path = folder.join(name);
-    storage.lock(&path).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => LogError::Locked { path: folder.to_owned() },
-        _ => LogError::io("lock", &path, &error),
-    })
+pub fn lock_folder(
+    storage: &dyn Storage,
+    folder: &Path,
+    name: &str,
+    wait: Duration,
+) -> Result<Box<dyn StorageLock>> {
+    let (path, began) = (folder.join(name), Instant::now());
+    let mut told = false;
+    loop {
+        match storage.lock(&path) {
+            Ok(lock) => return Ok(lock),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(LogError::io("lock", &path, &error)),
+        }
+        let (holder, waited) = (storage.lock_holder(&path), began.elapsed());
+        if waited >= wait || holder == LockHolder::Own {
+            return Err(LogError::Locked { path: folder.to_owned(), holder, waited });
+        }
+        if !std::mem::replace(&mut told, true) {
+            tracing::info!(path = %folder.display(), %holder, "the folder is in use; waiting for it");
+        }
+        std::thread::sleep(BETWEEN_TRIES.min(wait - waited));
+    }
 }

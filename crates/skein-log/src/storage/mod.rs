@@ -20,11 +20,13 @@ use std::sync::Arc;
 
 mod direct;
 mod folder;
+mod holder;
 mod os;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 
-pub use folder::{has_file, lock_folder, make_folder};
+pub use folder::{LOCK_WAIT, has_file, lock_folder, make_folder};
+pub use holder::LockHolder;
 pub use os::OsStorage;
 
 /// What is in a folder.
@@ -75,6 +77,11 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
     /// Locks the file `path` for this process, creating it if need be;
     /// [`io::ErrorKind::WouldBlock`] if another one holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn StorageLock>>;
+
+    /// Who holds the lock of the file `path`, as far as that can be known.
+    fn lock_holder(&self, _path: &Path) -> LockHolder {
+        LockHolder::Unknown
+    }
 }
 
 /// An open file. Reading and writing name their position, so a file is used from many threads.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::direct::Direct;
-use super::{DirEntry, Storage, StorageFile, StorageLock};
+use super::{DirEntry, LockHolder, Storage, StorageFile, StorageLock};
 
 /// The file system of the machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -102,6 +102,10 @@ impl Storage for OsStorage {
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    fn lock_holder(&self, path: &Path) -> LockHolder {
+        LockHolder::of(path)
     }
 }
 

@@ -40,19 +40,9 @@ fn put(writer: &mut Writer<'_, '_>, key: &[u8], row: &Row, replace: bool) -> Res
 
 /// Gives a key another name; whether that was free or may be `replaced`.
 fn move_key(context: &mut Context<'_>, from: &[u8], to: &[u8], replace: bool) -> Result<bool, Fault> {
-    let (moved, ticket) = context.session.write(|writer| {
-        let row = copy_of(writer, from)?.ok_or(Fault::text("ERR no such key"))?;
-        if from == to {
-            return Ok(replace);
-        }
-        let moved = put(writer, to, &row, replace)?;
-        if moved {
-            writer.remove(from)?;
-        }
-        Ok(moved)
-    });
+    let (moved, ticket) = context.session.write(|writer| writer.rename(from, to, replace));
     context.ticket = ticket;
-    moved?
+    moved??.ok_or(Fault::text("ERR no such key"))
 }
 
 pub(super) fn rename(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {

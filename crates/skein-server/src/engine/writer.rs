@@ -121,6 +121,13 @@ impl RowWriter for Writer<'_, '_> {
         }
     }
 
+    fn rename(&mut self, from: &[u8], to: &[u8], replace: bool) -> Result<Option<bool>> {
+        match self {
+            Self::Memory(writer) => Ok(writer.rename(from, to, replace)?),
+            Self::Disk(disk) => disk.rename(from, to, replace),
+        }
+    }
+
     fn put_columns(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<usize> {
         match self {
             Self::Memory(writer) => Ok(writer.put_columns(key, columns)?),

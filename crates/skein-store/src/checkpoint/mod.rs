@@ -13,6 +13,9 @@
 //! 4. The manifest is written. Recovery loads the parts and replays the log from B on, by versions.
 //! 5. Older checkpoints and the segments that end before B are removed.
 //!
+//! While the log's disk is full no epoch becomes durable, so 1 and 3 would wait for the room that 5 makes. Then writes are refused anyhow, and
+//! the checkpoint is written at a standstill (`skein_log::Standstill`): B is the present epoch, and the end is the one before it.
+//!
 //! At durability `None` there is no log to replay. A checkpoint taken while writes run then holds, of a snapshot, all keys as they were at its
 //! moment, with batches whole; without one, every key as it was at some moment of the checkpoint. The one that a clean close writes is
 //! exact.

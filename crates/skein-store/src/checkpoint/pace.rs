@@ -22,16 +22,17 @@ impl Pace {
         Self { since: Instant::now(), rows: 0 }
     }
 
-    /// To be called at each row; after so many of them it rests for half of the time worked if `others_write`.
+    /// To be called at each row; after so many of them it rests for half of the time worked if `others_write`, and says true: it is time to look at the clock.
     #[inline]
-    pub(super) fn row(&mut self, others_write: impl FnOnce() -> bool) {
+    pub(super) fn row(&mut self, others_write: impl FnOnce() -> bool) -> bool {
         self.rows += 1;
         if self.rows < ROWS {
-            return;
+            return false;
         }
         if others_write() {
             std::thread::sleep(self.since.elapsed() / 2);
         }
         *self = Self::new();
+        true
     }
 }

@@ -85,7 +85,8 @@ fn run(inner: &Inner, (orders, wake): &(Mutex<Orders>, Condvar)) {
         {
             match written {
                 Ok(report) => tracing::info!(rows = report.rows, took = ?report.took, "checkpoint written"),
-                Err(Error::Closed) => {}
+                // The log's disk is full by now: the next one, at a standstill, may make room.
+                Err(Error::Closed | Error::NoRoomOnDisk { .. }) => {}
                 Err(error) => {
                     tracing::error!("the checkpoint failed, the log is kept: {error}");
                     not_before = Instant::now() + RETRY_INTERVAL;

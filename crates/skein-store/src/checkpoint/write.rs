@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use skein_log::{Log, LogError, Standstill};
 use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
@@ -28,9 +29,10 @@ const PARTS_PER_THREAD: usize = 8;
 pub(crate) fn write(inner: &Inner, threads: usize) -> Result<CheckpointReport> {
     let started = Instant::now();
     let storage = &*inner.folder.storage;
-    let begin = inner.log.commit()? + 1;
+    let boundary = Boundary::of(&inner.log)?;
+    let begin = boundary.begin;
     let folder = inner.folder.path.join(folder_name(begin));
-    let written = write_counted(inner, &folder, begin, threads);
+    let written = write_counted(inner, &folder, &boundary, threads);
     let manifest = match written {
         Ok(manifest) => manifest,
         Err(error) => {
@@ -54,14 +56,39 @@ pub(crate) fn write(inner: &Inner, threads: usize) -> Result<CheckpointReport> {
     })
 }
 
-fn write_counted(inner: &Inner, folder: &Path, begin: u64, threads: usize) -> Result<Manifest> {
+/// Where a checkpoint begins, and how it ends.
+struct Boundary<'l> {
+    begin: u64,
+    /// The log's disk is full. Then no epoch becomes durable, and nobody writes until the checkpoint is done, or given up.
+    still: Option<Standstill<'l>>,
+}
+
+impl<'l> Boundary<'l> {
+    fn of(log: &'l Log) -> Result<Self> {
+        let no_room = match log.commit() {
+            Ok(epoch) => return Ok(Self { begin: epoch + 1, still: None }),
+            Err(error @ LogError::NoRoom { .. }) => error,
+            Err(error) => return Err(error.into()),
+        };
+        let still = log.stand_still().ok_or(no_room)?;
+        Ok(Self { begin: still.epoch(), still: Some(still) })
+    }
+
+    /// The last epoch of which a part may hold something that the logs are asked for.
+    fn end(&self, log: &Log) -> Result<u64> {
+        if self.still.is_some() { Ok(self.begin - 1) } else { Ok(log.commit()?) }
+    }
+}
+
+fn write_counted(inner: &Inner, folder: &Path, boundary: &Boundary<'_>, threads: usize) -> Result<Manifest> {
     let storage = &*inner.folder.storage;
     storage.create_dir_all(folder).map_err(|error| Error::io("create", folder, &error))?;
+    let begin = boundary.begin;
     let parts = write_parts(inner, folder, begin, threads)?;
     storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, &error))?;
     // After the scan: a removal up to `begin` has raised its floor by now, and a greater floor does no harm.
     let floor = inner.stripes.greatest_floor();
-    let end = inner.log.commit()?;
+    let end = boundary.end(&inner.log)?;
     let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let manifest = Manifest { id: inner.folder.id, begin, end, floor, unix_s, parts };
     manifest.write(storage, folder)?;
@@ -138,8 +165,8 @@ fn write_part(inner: &Inner, folder: &Path, begin: u64, part: usize, range: &Ran
     let mut done = Ok(());
     let bounds = (range.lower.as_ref().map(Vec::as_slice), range.upper.as_ref().map(Vec::as_slice));
     range.view.scan(bounds, Direction::Forward, |key, row| {
-        pace.row(|| inner.written_since_checkpoint());
-        let given_up = inner.gives_up_checkpoints();
+        let looks = pace.row(|| inner.written_since_checkpoint());
+        let given_up = inner.gives_up_checkpoints() || (looks && inner.is_late());
         done = if given_up { Err(Error::Closed) } else { writer.row(range.member, key, row) };
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });

@@ -54,7 +54,8 @@ impl Rows {
         Ok(Row::value(self, parts, expires))
     }
 
-    /// A row that holds what `row` does and expires at `expires`, or never. Columns in shared blocks are shared once more.
+    /// A row that holds what `row` does and expires at `expires`, or never. Columns in shared blocks are shared once more. If `row` stands for a
+    /// sorted set, or for columns that are too many for a row, the new one can be put to the same key only.
     pub fn until(&self, row: RowRef<'_>, expires: Option<u64>) -> Row {
         Row::until(self, row, expires)
     }

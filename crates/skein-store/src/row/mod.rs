@@ -116,6 +116,20 @@ pub struct RowRef<'g> {
     row: PhantomData<&'g Row>,
 }
 
+/// A row that its finder knows to stay in memory: who looks at it says why. See [`RowRef::pin`].
+#[derive(Debug)]
+pub(crate) struct PinnedRow(NonNull<u8>);
+
+impl PinnedRow {
+    /// Looks at the row.
+    ///
+    /// # Safety
+    /// The guard under which [`RowRef::pin`] was called is still held, and was not refreshed; so it is while the answer lives.
+    pub(crate) unsafe fn row<'g>(&self) -> RowRef<'g> {
+        RowRef { start: self.0, row: PhantomData }
+    }
+}
+
 // SAFETY: a `RowRef` is a `&Row`.
 unsafe impl Send for RowRef<'_> {}
 // SAFETY: as above.
@@ -242,6 +256,11 @@ unsafe impl Slot for Row {
 }
 
 impl<'g> RowRef<'g> {
+    /// The row without its lifetime, for who holds the guard for longer than the compiler can see.
+    pub(crate) fn pin(self) -> PinnedRow {
+        PinnedRow(self.start)
+    }
+
     fn tag(self) -> u32 {
         // SAFETY: the row lives for `'g` (invariant 5) and its tag never changes (invariant 1).
         unsafe { self.start.add(TAG).cast::<u32>().read() }

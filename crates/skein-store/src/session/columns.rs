@@ -162,6 +162,33 @@ pub(super) fn decide_update<E: From<Error>>(
     Ok(merge(rows, recorder, key, current, &set, &[])?.map_or(Change::Keep, Change::Put))
 }
 
+/// See [`RowWriter::rename`].
+pub(super) fn rename_row<W: RowWriter + ?Sized>(
+    writer: &mut W,
+    from: &[u8],
+    to: &[u8],
+    replace: bool,
+) -> std::result::Result<Option<bool>, W::Error> {
+    let twin = |rows: &Rows, row: RowRef<'_>| rows.until(row, row.expires_at());
+    let mut found = None;
+    writer.update::<W::Error>(from, |row, rows| {
+        found = row.map(|row| twin(rows, row));
+        Ok(Change::Keep)
+    })?;
+    let Some(row) = found else { return Ok(None) };
+    if from == to {
+        return Ok(Some(replace));
+    }
+    let put = writer.update::<W::Error>(to, |present, rows| {
+        let refused = present.is_some() && !replace;
+        Ok(if refused { Change::Keep } else { Change::Put(twin(rows, row.as_ref())) })
+    })?;
+    if put.changed {
+        writer.update::<W::Error>(from, |_, _| Ok(Change::Remove))?;
+    }
+    Ok(Some(put.changed))
+}
+
 /// Read-modify-writes of rows. An engine gives the primitive, [`update_recorded`](Self::update_recorded); [`Writer`](super::Writer) is one.
 pub trait RowWriter {
     /// Why a write was not done.
@@ -293,6 +320,24 @@ pub trait RowWriter {
             Ok(if same { Change::Keep } else { Change::Expire(expires) })
         })?;
         Ok(updated.existed)
+    }
+
+    /// Gives what a key holds to another key, with its time of expiry, and removes the first one; not if the other is there and may not
+    /// be `replace`d. Whether it was done; `None` if there is no such key. A crash leaves all of it or nothing. Other writers of the two
+    /// keys are to be kept away.
+    ///
+    /// This is the way for a sorted set, and for columns that are too many for a row: a row that stands for them belongs to its key, and
+    /// [`update`](Self::update) puts it to no other one.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update).
+    fn rename(
+        &mut self,
+        from: &[u8],
+        to: &[u8],
+        replace: bool,
+    ) -> std::result::Result<Option<bool>, Self::Error> {
+        rename_row(self, from, to, replace)
     }
 
     /// Sets a key to `value` if it is absent; `changed` says whether it was done.

@@ -6,17 +6,20 @@
 //!
 //! A group whose writes are not known beforehand is a scope (`scope`).
 //!
-//! Everything that can refuse a write is asked before the first one is done (`expected`). What can change after that is
-//! what a single-key write does, which latches no stripe. It may turn columns into a value just before a put of
-//! columns reaches that key. The put is then skipped, which is what would have been left of it had it come just
-//! before that write; the two ran at once, so either order is right. Or it may have made the row longer: then the put goes
-//! through, and the row is over its limit by what the two added at once.
+//! What can be known to refuse a write is asked before the first one is done (`expected`). The rest is undone (`journal`): an index
+//! that has no place for one more key says so only when the key is put. A single-key write latches no stripe, and may come between.
+//! It may turn columns into a value just before a put of columns reaches that key. The put is then skipped, which is what would
+//! have been left of it had it come just before that write; the two ran at once, so either order is right. Or it may have made the
+//! row longer: then the put goes through, and the row is over its limit by what the two added at once.
+
+use std::collections::HashMap;
 
 use skein_log::Operation;
 
-use super::columns::check_columns;
+use super::columns::{check_columns, decide_put};
+use super::journal::Journal;
 use super::writer::KEYS_PER_PREFETCH;
-use super::{Session, Writer};
+use super::{RowWriter as _, Session, Writer};
 use crate::batch::{Batch, Write};
 use crate::row::table::Column;
 use crate::snapshot::Snapshots;
@@ -119,28 +122,99 @@ impl Writer<'_> {
         }
     }
 
-    /// Does the writes of a group whose stripes are latched.
+    /// Does the writes of a group that was admitted and whose stripes are latched; all, or none.
     fn write_group(&mut self, writes: &[(&[u8], Op<'_>)]) -> Result<()> {
-        self.admitted = true;
-        let done = self.write_admitted(writes);
-        self.admitted = false;
+        self.journal = Some(Journal::default());
+        let done = self.write_steps(writes, &steps(writes));
+        let journal = self.journal.take().unwrap_or_default();
+        match done {
+            Ok(()) => journal.settle(),
+            Err(_) => self.undo(journal, |at| writes[at].0),
+        }
         done
     }
 
-    fn write_admitted(&mut self, writes: &[(&[u8], Op<'_>)]) -> Result<()> {
-        for (i, (key, op)) in writes.iter().enumerate() {
-            if i > 0 && i.is_multiple_of(KEYS_PER_PREFETCH) {
-                self.prefetch_group(&writes[i..]);
+    fn write_steps(&mut self, writes: &[(&[u8], Op<'_>)], steps: &[Step]) -> Result<()> {
+        for (number, some) in steps.chunks(KEYS_PER_PREFETCH).enumerate() {
+            if number > 0 {
+                let ahead: Vec<&[u8]> = some.iter().map(|step| writes[step.write].0).collect();
+                self.prefetch(&ahead);
             }
-            match op {
-                Op::Put(value, expires) => drop(self.put_now(key, value, *expires)?),
-                Op::Remove => drop(self.remove_now(key)?),
-                Op::PutColumns(columns) => match self.put_checked_columns(key, columns) {
-                    Ok(_) | Err(Error::WrongKind { .. }) => {}
-                    Err(error) => return Err(error),
-                },
+            for step in some {
+                let (key, op) = &writes[step.write];
+                self.journal.get_or_insert_default().write = step.write;
+                self.write_one(key, *op, step.anew)?;
             }
         }
         Ok(())
     }
+
+    fn write_one(&mut self, key: &[u8], op: Op<'_>, anew: bool) -> Result<()> {
+        match op {
+            Op::Put(value, expires) => self.put_now(key, value, expires).map(drop),
+            Op::Remove => self.remove_now(key).map(drop),
+            Op::PutColumns(columns) if anew => self
+                .update_recorded(key, |_, rows, recorder| {
+                    Ok::<_, Error>(decide_put(key, columns, None, rows, recorder)?.0)
+                })
+                .map(drop),
+            Op::PutColumns(columns) => match self.put_checked_columns(key, columns) {
+                Ok(_) | Err(Error::WrongKind { .. }) => Ok(()),
+                Err(error) => Err(error),
+            },
+        }
+    }
 }
+
+/// One write of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Step {
+    /// Its position in the group.
+    write: usize,
+    /// Columns of a key that a removal before them has made absent.
+    anew: bool,
+}
+
+/// The writes that count, in the order in which they are done: what a later one of the same key makes vain is left out, and removals come
+/// last. So a group needs no more places in the index on its way than before it or after it, and undoing it finds them.
+fn steps(writes: &[(&[u8], Op<'_>)]) -> Vec<Step> {
+    let all = 0..writes.len();
+    if writes.iter().all(|(_, op)| matches!(op, Op::Put(..))) {
+        return all.map(|write| Step { write, anew: false }).collect();
+    }
+    /// What comes later for a key.
+    enum Later {
+        Whole,
+        Columns { first: usize },
+    }
+    let (mut puts, mut removals, mut later) = (Vec::new(), Vec::new(), HashMap::new());
+    for write in all.rev() {
+        let (key, op) = &writes[write];
+        match (op, later.get(key)) {
+            (_, Some(Later::Whole)) => {}
+            (Op::Put(..), _) => {
+                puts.push(Step { write, anew: false });
+                later.insert(*key, Later::Whole);
+            }
+            (Op::PutColumns(_), _) => {
+                later.insert(*key, Later::Columns { first: puts.len() });
+                puts.push(Step { write, anew: false });
+            }
+            (Op::Remove, Some(Later::Columns { first })) => {
+                puts[*first].anew = true;
+                later.insert(*key, Later::Whole);
+            }
+            (Op::Remove, None) => {
+                removals.push(Step { write, anew: false });
+                later.insert(*key, Later::Whole);
+            }
+        }
+    }
+    puts.reverse();
+    removals.reverse();
+    puts.append(&mut removals);
+    puts
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests;

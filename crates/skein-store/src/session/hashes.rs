@@ -42,7 +42,7 @@ impl<E: From<Error>> From<Error> for Elsewhere<E> {
 impl Writer<'_> {
     /// Whether a row is to be replaced by one that stands for its columns. While the budget is used up rows stay as they are, since that takes memory.
     fn spreads(&self) -> impl Fn(RowRef<'_>) -> bool + use<> {
-        let may = self.spread && (self.admitted || self.over_budget.is_none());
+        let may = self.spread && (self.is_admitted() || self.over_budget.is_none());
         move |row| {
             let fits = |(name, _): Column<'_>| name.len() <= MEMBER_BYTES_MAX;
             may && row.column_count() > ROW_COLUMNS_MAX && row.columns().all(fits)

@@ -6,11 +6,13 @@ use skein_index::{Change as Verdict, LocalGuard};
 use skein_sync::locks::alone;
 
 use super::Writer;
+use super::changed::Changed;
+use super::journal::Replaced;
 use super::writer::{Change, Exchanged, exchange};
 use crate::collection::{Collection, ID, Kind, State, member_key, weight};
 use crate::record;
 use crate::records::Records;
-use crate::row::{Row, RowRef};
+use crate::row::{PinnedRow, Row, RowRef};
 use crate::store::Inner;
 use crate::{Error, Result};
 
@@ -18,49 +20,62 @@ use crate::{Error, Result};
 const EXPECTED_MAX: usize = 512;
 
 impl Writer<'_> {
-    /// Runs `change` on a collection whose lock is held.
-    fn run_change<R, E>(
+    /// Runs `change` on a collection whose lock is held. Also returns what it wrote, if that may have to be undone: after an
+    /// error, and in a group.
+    pub(super) fn run_change<R, E>(
         &mut self,
         collection: &Collection,
         state: &mut State,
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        let over_budget = self.over_budget.as_ref().filter(|_| !self.admitted);
+    ) -> (std::result::Result<R, E>, Option<Changed<Vec<u8>>>) {
+        let over_budget = self.over_budget.as_ref().filter(|_| self.journal.is_none());
         let (order_bytes, changes, epoch) = (state.order.memory(), state.changes, self.inner.epoch());
+        let (guard, mut changed) = (collection.members().enter(), Changed::default());
         let answer = change(MemberWriter {
             inner: self.inner,
             collection,
-            guard: collection.members().enter(),
+            guard: &guard,
             state,
             records: &mut self.records,
             over_budget,
             key: Vec::new(),
             epoch,
-            changed: false,
+            changed: &mut changed,
             viewed: collection.is_viewed(),
         });
         collection.members().account(order_bytes, state.order.memory());
         if state.changes != changes {
             self.note_epoch(epoch);
         }
-        answer
+        let may_be_undone = answer.is_err() || self.journal.is_some();
+        // SAFETY: the rows were replaced under this guard, which is still held.
+        let changed = may_be_undone.then(|| unsafe { changed.into_owned() });
+        (answer, changed)
     }
 
-    /// Changes a collection that was found at `key`, and removes the key with its last member; `None` if it is dead.
+    /// Changes a collection that was found at `key`, and removes the key with its last member; `None` if it is dead. After an error of
+    /// `change` the collection is as it was.
     pub(super) fn change_collection<R, E: From<Error>>(
         &mut self,
         key: &[u8],
-        collection: &Collection,
+        collection: &Arc<Collection>,
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
         let mut state = alone(collection.state());
         if state.dead {
             return Ok(None);
         }
-        let answer = self.run_change(collection, &mut state, change);
+        let (answer, changed) = self.run_change(collection, &mut state, change);
+        match (&answer, changed, &mut self.journal) {
+            (_, Some(changed), Some(journal)) => journal.changed_members(collection, changed),
+            (Err(_), Some(changed), None) => self.undo_change(collection, &mut state, &changed),
+            _ => {}
+        }
         if state.len() == 0 || std::mem::take(&mut state.cleared) {
             // If the row is another one by now, whoever put that finds the collection dead.
-            self.remove_if(key, |row| row.collection().is_some_and(|other| std::ptr::eq(other, collection)))?;
+            self.remove_if(key, |row| {
+                row.collection().is_some_and(|other| std::ptr::eq(other, &**collection))
+            })?;
             collection.end(&mut state);
         }
         answer.map(Some)
@@ -79,7 +94,7 @@ impl Writer<'_> {
         let collection = self.inner.members.make(kind);
         let mut state = alone(collection.state());
         let mark = self.records.mark();
-        let answer = self.run_change(&collection, &mut state, change);
+        let (answer, _) = self.run_change(&collection, &mut state, change);
         let empty = state.len() == 0 || std::mem::take(&mut state.cleared);
         let published = match &answer {
             Ok(_) if !empty => self.publish(key, &collection, base, expires),
@@ -118,12 +133,11 @@ impl Writer<'_> {
         let Some(Exchanged { version, epoch, left }) = exchanged else {
             return Ok(None);
         };
+        let gone = Replaced { row: seen.map(RowRef::pin), collection: expired };
         self.left += left;
         self.recorded(start, version, epoch);
         self.settle(key, replaced, expires);
-        if let Some(expired) = expired {
-            expired.bury();
-        }
+        self.gave_way(gone, version, false);
         Ok(Some(version))
     }
 }
@@ -132,14 +146,14 @@ impl Writer<'_> {
 pub(super) struct MemberWriter<'w> {
     inner: &'w Inner,
     collection: &'w Collection,
-    guard: LocalGuard<'w>,
+    guard: &'w LocalGuard<'w>,
     pub(super) state: &'w mut State,
     records: &'w mut Records,
     over_budget: Option<&'w Error>,
     /// Of the member that was looked up last.
     key: Vec<u8>,
     epoch: u64,
-    changed: bool,
+    changed: &'w mut Changed<PinnedRow>,
     /// There are views of the collection, for which what is changed is noted.
     viewed: bool,
 }
@@ -148,7 +162,7 @@ impl MemberWriter<'_> {
     /// The row of a member, which what is called next is about.
     pub(super) fn look(&mut self, member: &[u8]) -> Option<RowRef<'_>> {
         let key = member_key(&mut self.key, self.collection.id(), member);
-        self.collection.members().index.get(key, &self.guard)
+        self.collection.members().index.get(key, self.guard)
     }
 
     /// Notes, for views, that a member's score is about to change; `None` for no member.
@@ -175,7 +189,7 @@ impl MemberWriter<'_> {
             members.take(EXPECTED_MAX).map(|member| [&id[..], member].concat()).collect();
         let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         if keys.len() > 1 {
-            self.collection.members().index.get_many(&keys, &self.guard, |_, row| {
+            self.collection.members().index.get_many(&keys, self.guard, |_, row| {
                 std::hint::black_box(row.map(RowRef::version));
             });
         }
@@ -194,43 +208,49 @@ impl MemberWriter<'_> {
         row.set_version(version);
         let after = weight(&key[ID..], row.as_ref());
         let start = self.records.begin(|out| record::write_member(out, key, value));
-        match members.index.insert(key, row, &self.guard) {
+        match members.index.insert(key, row, self.guard) {
             Ok(before) => {
                 let weighed = before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = (self.state.bytes + after).saturating_sub(weighed);
-                _ = members.rows.left(before, &self.guard);
+                _ = members.rows.left(before, self.guard);
+                self.done(start, version, before.map(RowRef::pin));
+                Ok(())
             }
             Err(refused) => {
                 self.records.cancel(start);
-                return Err(refused.into());
+                Err(refused.into())
             }
         }
-        self.done(start, version);
-        Ok(())
     }
 
     /// Removes the member that was looked up last, whose row has version `seen`.
     pub(super) fn remove(&mut self, seen: u64) -> Result<()> {
         let (members, key, version) = (self.collection.members(), &self.key[..], seen + 1);
         let start = self.records.begin(|out| record::write_remove_member(out, key));
-        match members.index.compute(key, |_| Verdict::Remove, &self.guard) {
+        match members.index.compute(key, |_| Verdict::Remove, self.guard) {
             Ok(removed) => {
                 let weighed = removed.before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = self.state.bytes.saturating_sub(weighed);
-                _ = members.rows.left(removed.before, &self.guard);
+                _ = members.rows.left(removed.before, self.guard);
+                self.inner.stripes.raise_floor(key, version);
+                self.done(start, version, removed.before.map(RowRef::pin));
+                Ok(())
             }
             Err(refused) => {
                 self.records.cancel(start);
-                return Err(refused.into());
+                Err(refused.into())
             }
         }
-        self.inner.stripes.raise_floor(key, version);
-        self.done(start, version);
-        Ok(())
     }
 
-    fn done(&mut self, start: usize, version: u64) {
+    /// Notes that the member that was looked up last was written.
+    fn done(&mut self, start: usize, version: u64, before: Option<PinnedRow>) {
         self.records.commit(start, version, self.epoch);
-        self.state.changes += u64::from(!std::mem::replace(&mut self.changed, true));
+        self.state.changes += u64::from(self.changed.is_empty());
+        self.changed.note(&self.key[ID..], before, version);
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.collection.kind()
     }
 }

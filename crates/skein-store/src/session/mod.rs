@@ -8,10 +8,13 @@
 //! writer is inside its epoch from before the first write until the append, so no record belongs to a closed one.
 
 mod ahead;
+mod changed;
 mod columns;
 mod expected;
 mod group;
 mod hashes;
+pub(crate) mod inside;
+mod journal;
 mod members;
 mod room;
 mod scope;
@@ -258,8 +261,9 @@ impl Session {
     /// earlier writes done. The ticket covers everything that was written, also if `writes` returns an error of
     /// its own.
     ///
-    /// The writer is inside an epoch, which cannot become durable before the scope ends. So within it call nothing that
-    /// waits for durability: no `flush`, `checkpoint` or `close`, and at `Sync` none of the store's simple writes.
+    /// The writer is inside an epoch, which cannot become durable before the scope ends. So within it the same thread writes by this writer
+    /// alone: another write to the store, `flush`, `checkpoint`, `close` and waiting for what is not durable answer
+    /// [`InsideWrite`](crate::Error::InsideWrite). Reads work.
     ///
     /// # Errors
     /// The store is closed or writes are stopped; then `writes` may have run, and what it wrote may not be

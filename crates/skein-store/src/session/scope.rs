@@ -18,6 +18,7 @@ use std::sync::RwLockReadGuard;
 
 use skein_log::{Group, Operation};
 
+use super::inside::Inside;
 use super::{Session, Writer};
 use crate::index::Bounds;
 use crate::row::table::Column;
@@ -39,8 +40,8 @@ impl Session {
     /// Begins a scope, in which any reads and writes of this session are one group: on disk it is there whole or not at all, and no snapshot is taken in
     /// between. Its reads see what it wrote. So do others: isolation is up to the caller, and nothing is undone if a write is refused half-way.
     ///
-    /// While it lasts nothing of the store becomes durable, no snapshot and no checkpoint begins: keep it short, and within it call nothing that waits for
-    /// one of these, and no other writing method of this store.
+    /// While it lasts nothing of the store becomes durable, no snapshot and no checkpoint begins: keep it short. What would wait for one of these, and
+    /// any other write to this store, answers [`InsideWrite`](crate::Error::InsideWrite) on the same thread.
     ///
     /// ```
     /// # use skein_store::*;
@@ -65,6 +66,7 @@ impl Session {
         // One time for all of it, so that no key expires in between.
         let mut writer = self.enter_at(Some(self.now()))?;
         writer.whole = true;
+        Inside::is_whole(inner);
         let group = writer.operation.as_ref().map(Operation::group);
         // After the group, which may wait for an epoch to close.
         let no_moment = inner.snapshots.as_ref().map(Snapshots::group);

@@ -18,7 +18,7 @@ impl Writer<'_> {
     /// Changes the sorted set at `key`; `change` is given it, held still. An absent key is an empty set if `make` says so, and becomes a set when members
     /// are put; otherwise the answer is `None`, and `change` is not called. A set without members is gone.
     ///
-    /// All of it is one write, for readers and on disk. After an error from `change` what it did stays done, unless the set is new. It may be called
+    /// All of it is one write, for readers and on disk. After an error, of `change` or of a write in it, the set is as it was. It may be called
     /// again if another writer gets in between, and must not write to anything else.
     ///
     /// ```

@@ -21,6 +21,8 @@ use crate::store::Inner;
 use crate::{Error, Result, Ticket};
 
 use super::ahead::Ahead;
+use super::inside::Inside;
+use super::journal::{Journal, Replaced};
 
 pub(super) use update::{Exchanged, exchange};
 
@@ -67,6 +69,8 @@ pub struct Updated {
 pub struct Writer<'s> {
     pub(super) inner: &'s Inner,
     pub(super) lane: usize,
+    #[expect(dead_code, reason = "kept for its drop")]
+    inside: Inside,
     /// See [`super::Session::freeze`].
     pub(super) frozen: Option<u64>,
     pub(super) records: Records,
@@ -82,10 +86,12 @@ pub struct Writer<'s> {
     pub(super) asks: bool,
     /// Whether the budget was used up when it was last looked at.
     pub(super) over_budget: Option<Error>,
-    /// The writes of a group were admitted together.
-    pub(super) admitted: bool,
+    /// What a group replaces, while its writes are done, which were admitted together.
+    pub(super) journal: Option<Journal>,
     /// All writes are one group (`scope`), so the epoch is not left between them.
     pub(super) whole: bool,
+    /// A key is getting another name, to which its row may go with what it stands for.
+    pub(super) renames: bool,
     /// Columns that are too many for a row are spread; see [`super::Session::spread_columns`].
     pub(super) spread: bool,
     /// Bytes of rows that have left the index since the epoch was entered.
@@ -104,12 +110,14 @@ impl<'s> Writer<'s> {
 
     /// As [`enter`](Self::enter), and does not ask whether memory is used up.
     pub(super) fn enter_unasked(inner: &'s Inner, lane: usize) -> Result<Self> {
+        let inside = Inside::enter(inner)?;
         let operation = Some(inner.enter(lane)?);
         let guard = inner.index.collector().enter();
         let records = Records::take();
         Ok(Self {
             inner,
             lane,
+            inside,
             frozen: None,
             records,
             ahead: Ahead::take(),
@@ -119,8 +127,9 @@ impl<'s> Writer<'s> {
             writes: 0,
             over_budget: None,
             asks: false,
-            admitted: false,
+            journal: None,
             whole: false,
+            renames: false,
             spread: false,
             left: 0,
             failed: None,
@@ -153,10 +162,15 @@ impl<'s> Writer<'s> {
         self.records.clear();
     }
 
+    /// Whether the present write is of a group that was admitted as a whole.
+    pub(super) fn is_admitted(&self) -> bool {
+        self.journal.is_some()
+    }
+
     /// Before a write: appends, leaves (unless all is one group) and enters again if enough was done since the last time.
     pub(super) fn turn(&mut self) -> Result<()> {
         // A group is of one epoch, and has none of its own.
-        if self.admitted {
+        if self.is_admitted() {
             return Ok(());
         }
         self.writes += 1;
@@ -199,7 +213,7 @@ impl<'s> Writer<'s> {
     /// Refuses what is over a limit, and what adds while the budget is used up: the key's contents go from `before` bytes
     /// (`None`: it is absent) to `after`.
     pub(super) fn admit(&self, key: &[u8], before: Option<usize>, after: usize) -> Result<()> {
-        if self.admitted {
+        if self.is_admitted() {
             return Ok(());
         }
         self.inner.check_sizes(key, after)?;
@@ -273,20 +287,20 @@ impl<'s> Writer<'s> {
         });
     }
 
-    /// Changes a key in the index, from where looking ahead has found it to belong. If it had a row before that has left the index, the answer says so, and what collection
-    /// it stood for.
+    /// Changes a key in the index, from where looking ahead has found it to belong. Whether it did, and what gave way.
     #[inline]
     fn compute(
         &mut self,
         key: &[u8],
         change: impl FnOnce(Option<RowRef<'_>>) -> Verdict<Row>,
-    ) -> Result<(bool, Option<Arc<Collection>>)> {
+    ) -> Result<(bool, Replaced)> {
         let place = self.ahead.place_of(key);
         // SAFETY: the places are of the main index, for equal keys, and found under this guard (invariants 1 and 2 of `ahead`).
         let done = unsafe { self.inner.index.compute_at(key, place, change, &self.guard) }?;
         let before = done.before.filter(|_| done.changed);
         self.left += self.inner.rows.left(before, &self.guard);
-        Ok((done.changed, before.and_then(RowRef::shared_collection)))
+        let collection = before.and_then(RowRef::shared_collection);
+        Ok((done.changed, Replaced { row: before.map(RowRef::pin), collection }))
     }
 
     /// Sets several keys, each on its own, in batches whose memory reads overlap.
@@ -343,8 +357,8 @@ impl<'s> Writer<'s> {
             row.set_version(version);
             Verdict::Put(row)
         });
-        let collection = match put {
-            Ok((_, collection)) => collection,
+        let replaced_row = match put {
+            Ok((_, replaced)) => replaced,
             Err(refused) => {
                 self.records.cancel(start);
                 return Err(refused);
@@ -352,7 +366,7 @@ impl<'s> Writer<'s> {
         };
         self.recorded(start, version, epoch);
         self.settle(key, replaced, expires);
-        bury(collection);
+        self.gave_way(replaced_row, version, false);
         Ok(Updated { existed, changed: true, version })
     }
 
@@ -373,7 +387,9 @@ impl<'s> Writer<'s> {
             true
         })?;
         let version = removal.as_ref().map_or(0, |removal| removal.version);
-        bury(removal.and_then(|removal| removal.collection));
+        if let Some(removal) = removal {
+            self.gave_way(removal.replaced, version, true);
+        }
         // What had expired goes, too, but was not there.
         Ok(Updated { existed, changed: existed, version })
     }
@@ -387,7 +403,7 @@ impl<'s> Writer<'s> {
             self.settle(key, Some(at), None);
         }
         let done = removed.is_some();
-        bury(removed.and_then(|removal| removal.collection));
+        removed.map(Removal::bury);
         Ok(done)
     }
 
@@ -399,6 +415,10 @@ impl<'s> Writer<'s> {
     ) -> Result<Option<Removal>> {
         Inner::check_key(key)?;
         let inner = self.inner;
+        if key.len() > inner.options.index.key_bytes_max() {
+            // It cannot be there, and reads do not find it.
+            return Ok(None);
+        }
         let (mut version, mut epoch, mut replaced) = (0, 0, None);
         let start = self.records.begin(|out| record::write_remove(out, key, 0));
         let removed = self.compute(key, |current| {
@@ -407,8 +427,8 @@ impl<'s> Writer<'s> {
             inner.stripes.raise_floor(key, version);
             Verdict::Remove
         });
-        let collection = match removed {
-            Ok((true, collection)) => collection,
+        let gone = match removed {
+            Ok((true, gone)) => gone,
             kept => {
                 self.records.cancel(start);
                 return kept.map(|_| None);
@@ -416,26 +436,26 @@ impl<'s> Writer<'s> {
         };
         self.recorded(start, version, epoch);
         self.settle(key, replaced, None);
-        Ok(Some(Removal { version, collection }))
+        Ok(Some(Removal { version, replaced: gone }))
     }
 }
 
 /// What a removal did.
 pub(super) struct Removal {
     pub(super) version: u64,
-    /// What the key stood for; the caller buries it.
-    pub(super) collection: Option<Arc<Collection>>,
+    /// What the key held; the caller buries the collection.
+    pub(super) replaced: Replaced,
 }
 
 impl Removal {
     /// Buries what the key stood for; about how many bytes that took.
     pub(super) fn bury(self) -> usize {
-        self.collection.map_or(0, |collection| collection.bury())
+        self.replaced.collection.map_or(0, |collection| collection.bury())
     }
 }
 
 /// The main row of a collection is gone, and with it the collection. No lock of a collection is held.
-fn bury(collection: Option<Arc<Collection>>) {
+pub(super) fn bury(collection: Option<Arc<Collection>>) {
     if let Some(collection) = collection {
         collection.bury();
     }

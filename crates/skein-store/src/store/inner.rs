@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use skein_log::storage::StorageLock;
-use skein_log::{Durability, Log, LogOptions, Operation};
+use skein_log::{Durability, Log, LogError, LogOptions, Operation};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 
@@ -45,6 +45,8 @@ pub(crate) struct Inner {
     closed: AtomicBool,
     /// Set while closing waits for a checkpoint that is being written: it is given up.
     closing: AtomicBool,
+    /// When the checkpoint that closing writes is given up.
+    close_by: Mutex<Option<Instant>>,
     /// Whether anything was written since the last checkpoint began.
     dirty: AtomicBool,
     pub(super) checkpoints: Checkpoints,
@@ -104,6 +106,7 @@ impl Inner {
             next_lane: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             closing: AtomicBool::new(false),
+            close_by: Mutex::new(None),
             dirty: AtomicBool::new(false),
             checkpoints: Checkpoints::new(newest.as_ref().map_or(0, |(manifest, _)| manifest.unix_s)),
             lock: Mutex::new(Some(lock)),
@@ -285,7 +288,16 @@ impl Inner {
             let began = *lock(&self.checkpoints.began);
             began.elapsed() >= interval && self.dirty.load(Ordering::Relaxed)
         });
-        (by_size || by_time) && self.log.poisoned().is_none()
+        match self.log.poisoned() {
+            None => by_size || by_time,
+            // It makes room, if anything was written since the last one.
+            Some(LogError::NoRoom { .. }) => {
+                let may_start =
+                    self.options.checkpoint_log_bytes.is_some() || self.options.checkpoint_interval.is_some();
+                may_start && self.dirty.load(Ordering::Relaxed)
+            }
+            Some(_) => false,
+        }
     }
 
     /// Whether a checkpoint that is being written should be given up.
@@ -293,22 +305,27 @@ impl Inner {
         self.closing.load(Ordering::Relaxed)
     }
 
+    /// Whether the checkpoint that closing writes has taken the time that it may take.
+    pub(crate) fn is_late(&self) -> bool {
+        lock(&self.close_by).is_some_and(|end| Instant::now() >= end)
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Ends writing; the caller has stopped the background thread.
-    pub(super) fn close(&self) -> Result<CloseReport> {
+    /// Ends writing; the caller has stopped the background thread. A checkpoint that could be left out takes no longer than `within`.
+    pub(super) fn close(&self, within: Duration) -> Result<CloseReport> {
         // SeqCst: pairs with the load in `enter`.
         if self.closed.swap(true, Ordering::SeqCst) {
             return Err(Error::Closed);
         }
-        let report = self.close_files();
+        let report = self.close_files(within);
         drop(lock(&self.lock).take());
         report
     }
 
-    fn close_files(&self) -> Result<CloseReport> {
+    fn close_files(&self, within: Duration) -> Result<CloseReport> {
         let mut report = CloseReport::default();
         if self.options.durability == Durability::None {
             // Everyone who writes has left this epoch when it is closed.
@@ -316,9 +333,27 @@ impl Inner {
             if self.dirty.load(Ordering::Relaxed) {
                 report.checkpoint = Some(self.checkpoint(self.options.recovery_threads)?);
             }
+        } else {
+            report.checkpoint = self.spare_recovery(within);
         }
         report.epoch = self.log.close()?;
         Ok(report)
+    }
+
+    /// Writes a checkpoint, if the next opening would have much to replay, and if it can be done in time: the logs have all of it, too.
+    fn spare_recovery(&self, within: Duration) -> Option<CheckpointReport> {
+        let options = self.options.close_checkpoint?;
+        if self.log_bytes() < options.log_bytes || self.log.poisoned().is_some() {
+            return None;
+        }
+        *lock(&self.close_by) = Instant::now().checked_add(options.within.min(within));
+        let written = self.checkpoint(self.options.recovery_threads);
+        written
+            .inspect_err(|error| match error {
+                Error::Closed => tracing::warn!("no time for a checkpoint: the next start replays the logs"),
+                error => tracing::warn!("no checkpoint on closing, the next start replays the logs: {error}"),
+            })
+            .ok()
     }
 }
 
@@ -346,7 +381,7 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    pub(super) fn close(&self) -> Result<CloseReport> {
+    pub(super) fn close(&self, within: Duration) -> Result<CloseReport> {
         // Relaxed, both: a hint that is seen soon. The thread has ended before the flag is lowered, so the checkpoint that closing
         // may write is not given up.
         self.inner.closing.store(true, Ordering::Relaxed);
@@ -354,13 +389,13 @@ impl Handle {
         self.cycle.stop();
         self.sweeper.stop();
         self.inner.closing.store(false, Ordering::Relaxed);
-        self.inner.close()
+        self.inner.close(within)
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        match self.close() {
+        match self.close(Duration::MAX) {
             Ok(_) | Err(Error::Closed) => {}
             Err(error) => tracing::error!("closing the store: {error}"),
         }

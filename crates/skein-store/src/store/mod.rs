@@ -17,6 +17,7 @@ use skein_sync::locks::lock;
 use crate::checkpoint::{CheckpointReport, schedule::Scheduler};
 use crate::collection::sweep::Sweeper;
 use crate::expiry::cycle::Cycle;
+use crate::session::inside;
 use crate::snapshot::Snapshots;
 use crate::{Error, Eviction, MemoryUse, Result, Session, StoreOptions, Ticket};
 
@@ -92,7 +93,7 @@ pub struct RecoveryReport {
 pub struct CloseReport {
     /// The last durable epoch.
     pub epoch: u64,
-    /// The checkpoint that closing wrote (at `None`, if anything was written).
+    /// The checkpoint that closing wrote: at `None`, if anything was written; else as [`StoreOptions::close_checkpoint`] says.
     pub checkpoint: Option<CheckpointReport>,
 }
 
@@ -252,7 +253,11 @@ impl Store {
     /// # Panics
     /// If the ticket is of another store, and of an epoch that this one has not begun.
     pub fn wait_durable(&self, ticket: Ticket) -> Result<()> {
-        if ticket.epoch == 0 { Ok(()) } else { Ok(self.inner().log.wait_durable(ticket.epoch)?) }
+        if self.durability() == Durability::None || self.durable_epoch() >= ticket.epoch {
+            return Ok(());
+        }
+        inside::check(self.inner(), "waiting for durability")?;
+        Ok(self.inner().log.wait_durable(ticket.epoch)?)
     }
 
     /// Asks for the ticket's epoch to be made durable soon, without waiting; see [`on_durable`](Self::on_durable).
@@ -289,11 +294,13 @@ impl Store {
     /// # Errors
     /// Writes are stopped, or the store is closed.
     pub fn flush(&self) -> Result<()> {
+        inside::check(self.inner(), "`flush`")?;
         self.inner().log.commit()?;
         Ok(())
     }
 
-    /// Writes a checkpoint now; waits for one that is being written, then writes another.
+    /// Writes a checkpoint now; waits for one that is being written, then writes another. While writes wait because the log's disk is full, it
+    /// makes room there by the log segments that go.
     ///
     /// ```
     /// # use skein_store::*;
@@ -313,6 +320,7 @@ impl Store {
         if self.inner().is_closed() {
             return Err(Error::Closed);
         }
+        inside::check(self.inner(), "`checkpoint`")?;
         self.inner().checkpoint(self.options().checkpoint_threads)
     }
 
@@ -398,6 +406,16 @@ impl Store {
     /// # Errors
     /// The store was closed before, or what was written could not be made durable.
     pub fn close(&self) -> Result<CloseReport> {
-        self.handle.close()
+        self.close_within(Duration::MAX)
+    }
+
+    /// As [`close`](Self::close); a checkpoint that only spares the next opening some time (see [`StoreOptions::close_checkpoint`]) takes no
+    /// longer than `time`.
+    ///
+    /// # Errors
+    /// As for [`close`](Self::close).
+    pub fn close_within(&self, time: Duration) -> Result<CloseReport> {
+        inside::check(self.inner(), "`close`")?;
+        self.handle.close(time)
     }
 }

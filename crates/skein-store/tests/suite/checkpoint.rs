@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{Random, options};
 use skein_log::storage::OsStorage;
-use skein_store::{Direction, Durability, Error, RowWriter as _, Store, StoreOptions, inspect};
+use skein_store::{
+    CloseCheckpoint, Direction, Durability, Error, RowWriter as _, Store, StoreOptions, inspect,
+};
+use std::time::Duration;
 
 const ROWS: u32 = 60_000;
 
@@ -176,4 +179,38 @@ fn a_later_part_that_is_damaged_or_gone_is_named() {
         }
     }
     assert_eq!(open(folder.path(), 4).unwrap().len(), ROWS as usize);
+}
+
+/// After a clean stop two million records of the log were replayed for a third as many keys. Closing writes a checkpoint if there is much in the logs.
+#[test]
+fn closing_writes_a_checkpoint_if_there_is_much_to_replay() {
+    let within = Duration::from_hours(1);
+    let once = |close_checkpoint: Option<CloseCheckpoint>, time: Duration| {
+        let folder = tempfile::tempdir().unwrap();
+        let options = || StoreOptions { close_checkpoint, ..options(Durability::Buffered) };
+        let store = Store::open(folder.path(), options()).unwrap();
+        for turn in 0..3_u8 {
+            for key in 0..2_000_u32 {
+                store.put(&key.to_be_bytes(), &[turn; 20]).unwrap();
+            }
+        }
+        let report = store.close_within(time).unwrap();
+        drop(store);
+        let unfinished = std::fs::read_dir(folder.path()).unwrap().filter(|entry| {
+            let path = entry.as_ref().unwrap().path();
+            path.is_dir() && !path.ends_with("log") && !path.join("manifest").exists()
+        });
+        assert_eq!(unfinished.count(), 0);
+        let store = Store::open(folder.path(), options()).unwrap();
+        assert_eq!(store.len(), 2_000);
+        assert_eq!(store.get(&7_u32.to_be_bytes()).unwrap().as_deref(), Some(&[2; 20][..]));
+        (report.checkpoint.map(|written| written.rows), store.recovery().log_records)
+    };
+    let much = |log_bytes| Some(CloseCheckpoint { log_bytes, within });
+    assert_eq!(once(much(100_000), Duration::MAX), (Some(2_000), 0));
+    assert_eq!(once(much(10_000_000), Duration::MAX), (None, 6_000), "not that much");
+    assert_eq!(once(None, Duration::MAX), (None, 6_000));
+    assert_eq!(once(much(100_000), Duration::ZERO), (None, 6_000), "no time for it");
+    let no_time = Some(CloseCheckpoint { log_bytes: 0, within: Duration::ZERO });
+    assert_eq!(once(no_time, Duration::MAX), (None, 6_000));
 }

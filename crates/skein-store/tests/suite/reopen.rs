@@ -227,16 +227,6 @@ fn the_logs_of_earlier_runs_count_towards_a_checkpoint_by_size() {
 }
 
 #[test]
-fn a_second_store_on_the_folder_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path(), Durability::Buffered);
-    let error = Store::open(folder.path(), options(Durability::Buffered)).unwrap_err();
-    assert!(matches!(&error, Error::Locked { path } if path == folder.path()), "{error}");
-    drop(store);
-    open(folder.path(), Durability::Buffered);
-}
-
-#[test]
 fn a_folder_of_the_disk_engine_is_refused_and_nothing_is_made_in_it() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("data.skein"), b"pages").unwrap();

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::{LEVELS, Random, copy, open};
 use crate::power_cuts::{History, cut_everywhere};
 use skein_store::{
-    Direction, Durability, Error, MEMBER_BYTES_MAX, RowRef, RowWriter as _, Session, SetReader, SetWriter,
-    Store,
+    Change, Direction, Durability, Error, MEMBER_BYTES_MAX, RowRef, RowWriter as _, Session, SetReader,
+    SetWriter, Store,
 };
 
 type Set = BTreeMap<Vec<u8>, f64>;
@@ -438,4 +438,65 @@ fn what_is_put_after_a_set_was_cleared_stays() {
         Ok(())
     });
     assert_eq!((none, change(b"none", &|set| put(set, b"duck"))), (0, 1));
+}
+
+/// A row that stands for a sorted set could be put to a second key, of this store or of another: two keys showed one set, and opening
+/// the store again found its members for one of them, or for none. Such a put is refused now; `rename` moves the set.
+#[test]
+fn a_set_belongs_to_one_key_of_one_store() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let stores = [open(folders[0].path(), Durability::Sync), open(folders[1].path(), Durability::Sync)];
+    for store in &stores {
+        let mut session = store.session();
+        session.spread_columns(true);
+        let names: Vec<[u8; 1]> = (0..100_u8).map(|name| [name]).collect();
+        let columns: Vec<(&[u8], &[u8])> = names.iter().map(|name| (&name[..], &b"grey"[..])).collect();
+        let (done, ticket) = session
+            .write(|writer| {
+                writer.put_columns(b"flock", &columns)?;
+                writer.change_set::<_, Error>(b"geese", true, |set| set.put(b"grey", 1.0))
+            })
+            .unwrap();
+        done.unwrap();
+        store.wait_durable(ticket).unwrap();
+    }
+    // Within a store, and between two, of which each has a set of that number.
+    for (from, to) in [(&stores[0], &stores[0]), (&stores[0], &stores[1])] {
+        for (key, other) in
+            [(b"geese", &b"copy"[..]), (b"flock", b"copy"), (b"geese", b"flock"), (b"flock", b"geese")]
+        {
+            let mut session = to.session();
+            let (done, _) = session
+                .write(|writer| {
+                    from.session().get_with(key, |row| {
+                        let row = row.expect("it was put");
+                        writer.update::<Error>(other, |_, rows| {
+                            Ok(Change::Put(rows.until(row, Some(u64::MAX / 4))))
+                        })
+                    })
+                })
+                .unwrap();
+            assert!(matches!(done, Err(Error::OfAnotherKey)), "{done:?}");
+        }
+    }
+    let [store, _] = stores;
+    let (moved, ticket) = store
+        .session()
+        .write(|writer| {
+            assert_eq!(writer.rename(b"absent", b"copy", true)?, None);
+            assert_eq!(writer.rename(b"geese", b"flock", false)?, Some(false), "that name is taken");
+            writer.rename(b"geese", b"swans", false)?;
+            writer.rename(b"flock", b"herd", true)
+        })
+        .unwrap();
+    assert_eq!(moved.unwrap(), Some(true));
+    store.wait_durable(ticket).unwrap();
+    let check = |store: &Store| {
+        assert_eq!((store.len(), store.get_columns(b"herd", None).unwrap().len()), (2, 100));
+        let score = store.session().get_with(b"swans", |row| row?.sorted_set()?.read().score(b"grey"));
+        assert_eq!(score, Some(1.0));
+    };
+    check(&store);
+    store.close().unwrap();
+    check(&open(folders[0].path(), Durability::Sync));
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use skein_disk::is_disk_folder;
 use skein_log::storage::OsStorage;
+use skein_log::storage::{OsStorage, Storage as _};
 use skein_log::{RecoveryReport, TornTail};
 use skein_store::{Error, Inspection, inspect};
 
@@ -71,8 +72,9 @@ fn lock(folder: &Path) -> Result<Option<File>, Failure> {
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(error) if error == rustix::io::Errno::WOULDBLOCK => Err(Failure::new(format!(
-            "{} is in use by another process; stop that one, or check a copy of the folder",
-            folder.display()
+            "{} is in use by {}; stop that process, or check a copy of the folder",
+            folder.display(),
+            OsStorage.lock_holder(&path)
         ))),
         Err(error) => Err(failed(error.into())),
     }

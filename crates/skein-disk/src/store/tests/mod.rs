@@ -283,7 +283,7 @@ fn a_store_takes_checkpoints_as_its_log_grows() {
     let store = DiskStore::open(folder.path(), options).unwrap();
     assert_eq!(store.check().unwrap().keys, 20_000);
     let refused = DiskStore::open(folder.path(), DiskOptions::default()).unwrap_err().to_string();
-    assert!(refused.contains("in use by another process"), "{refused}");
+    assert!(refused.contains("in use by this process"), "{refused}");
     store.close().unwrap();
     let other = DiskOptions { shape: Shape::Hash { n: 16 }, ..DiskOptions::default() };
     let refused = DiskStore::open(folder.path(), other).unwrap_err().to_string();

@@ -36,6 +36,8 @@ pub struct Disk {
     pub off: bool,
     /// Raised by every reboot; what was opened in an earlier one is dead.
     pub generation: u64,
+    /// A folder whose files, together, have no more than so many bytes.
+    pub limit: Option<(PathBuf, u64)>,
     /// The operation that just failed may be a sync.
     pub failed_sync: bool,
     pub nodes: BTreeMap<u64, Node>,
@@ -140,6 +142,16 @@ impl NameChange {
 }
 
 impl Disk {
+    /// Whether a file may be so long.
+    pub fn has_room(&self, node: u64, len: usize) -> bool {
+        let Some((dir, limit)) = &self.limit else { return true };
+        let within = || self.names.iter().filter(|(path, _)| path.starts_with(dir)).map(|(_, node)| *node);
+        let others = within().filter(|other| *other != node).filter_map(|other| self.nodes.get(&other));
+        let taken: usize = others.map(|other| other.seen.len()).sum();
+        let is_longer = self.nodes.get(&node).is_some_and(|node| len > node.seen.len());
+        !(is_longer && within().any(|other| other == node) && (taken + len) as u64 > *limit)
+    }
+
     /// Makes a file.
     pub fn create(&mut self, path: &Path) -> io::Result<u64> {
         if self.names.contains_key(path) || self.dirs.contains(path) {

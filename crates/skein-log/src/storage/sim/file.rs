@@ -45,8 +45,13 @@ impl SimFile {
         if cut { Err(power_is_off()) } else { Ok(result) }
     }
 
-    fn check_writable(&self) -> io::Result<()> {
-        if self.writable { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    /// Whether the file may be written to, and be `len` bytes long.
+    fn check_writable(&self, len: usize) -> io::Result<()> {
+        if !self.writable {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let has_room = lock(&self.storage.disk).has_room(self.node, len);
+        if has_room { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) }
     }
 }
 
@@ -61,7 +66,7 @@ impl StorageFile for SimFile {
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
-        self.check_writable()?;
+        self.check_writable(offset as usize + buf.len())?;
         self.on_node(|node| node.write(buf, offset as usize))
     }
 
@@ -70,12 +75,12 @@ impl StorageFile for SimFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.check_writable()?;
+        self.check_writable(len as usize)?;
         self.on_node(|node| node.set_len(len as usize))
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
-        self.check_writable()?;
+        self.check_writable(len as usize)?;
         self.on_node(|node| {
             if node.seen.len() < len as usize {
                 node.set_len(len as usize);

@@ -12,6 +12,7 @@
 //! - A `sync_data` that fails is the worst there is: what it should have made durable is lost at the next power cut, but
 //!   is seen until then, and a later sync that succeeds does not bring it back. (Linux does this: it marks
 //!   pages clean after a failed write-back.)
+//! - A folder can be as small as a disk that is full: what would make its files longer fails with `ENOSPC`.
 //! - Bytes can be damaged at rest, durably.
 //!
 //! What is kept at a power cut is drawn from a seed: the same seed, the same cut.
@@ -35,6 +36,8 @@ pub enum SimError {
     Io,
     /// `ENOSPC`
     NoSpace,
+    /// `EMFILE`; what works on open files goes on.
+    TooManyFiles,
 }
 
 /// When something happens.
@@ -74,6 +77,11 @@ impl SimStorage {
     /// Takes faults back that have not happened yet.
     pub fn no_faults(&self) {
         lock(&self.disk).fault = None;
+    }
+
+    /// Lets the files below `dir`, together, have no more than so many bytes, whatever they have now; `None` takes that back.
+    pub fn limit(&self, dir: &Path, bytes: Option<u64>) {
+        lock(&self.disk).limit = bytes.map(|bytes| (dir.into(), bytes));
     }
 
     /// Whether the power is on.
@@ -119,11 +127,15 @@ impl SimStorage {
                 disk.off = true;
                 Ok((disk, true))
             }
+            Some(Fault::Fail { error: SimError::TooManyFiles, .. }) if generation.is_some() => {
+                Ok((disk, false))
+            }
             Some(Fault::Fail { at, error, lasting }) if number == at || (lasting && number > at) => {
                 disk.failed_sync = true;
                 Err(match error {
                     SimError::Io => io::Error::from_raw_os_error(5),
                     SimError::NoSpace => io::Error::from_raw_os_error(28),
+                    SimError::TooManyFiles => io::Error::from_raw_os_error(24),
                 })
             }
             _ => Ok((disk, false)),

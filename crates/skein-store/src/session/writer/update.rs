@@ -6,13 +6,16 @@
 use std::sync::Arc;
 
 use skein_index::{Change as Verdict, Guard};
+use skein_log::Operation;
 
 use super::{Change, Updated, Writer, bury};
 use crate::collection::Collection;
 use crate::index::Place;
 use crate::row::table::{self, Column};
 use crate::row::{RowRef, Rows};
-use crate::session::columns::{Recorder, RowWriter, check_columns};
+use crate::session::columns::{Recorder, RowWriter, check_columns, rename_row};
+use crate::session::journal::Replaced;
+use crate::snapshot::Snapshots;
 use crate::store::Inner;
 use crate::{Error, Result};
 
@@ -23,25 +26,35 @@ struct Handover {
 }
 
 impl Handover {
-    /// Before `seen` is changed. A row that differs in its time alone stands for the same collection, and one that was copied from another key for that one's.
-    fn begin(seen: Option<RowRef<'_>>, change: &Change) -> Result<Self> {
+    /// Before `seen` is changed. A row that differs in its time alone stands for the same collection. One of another key does so only while
+    /// that key gets this name: of two rows for one collection, recovery would find the members of one.
+    fn begin(writer: &Writer<'_>, seen: Option<RowRef<'_>>, change: &Change) -> Result<Self> {
         let old = seen.and_then(RowRef::shared_collection);
         let new = match change {
             Change::Put(row) => row.as_ref().shared_collection(),
             _ => None,
         };
-        if old.as_ref().map(|old| old.id()) == new.as_ref().map(|new| new.id()) {
+        let Some(new) = new else { return Ok(Self { old, new: None }) };
+        if old.as_ref().is_some_and(|old| Arc::ptr_eq(old, &new)) {
             return Ok(Self { old: None, new: None });
         }
-        if new.as_ref().is_some_and(|new| !new.adopt()) {
+        if !writer.renames || !Arc::ptr_eq(new.members(), &writer.inner.members) {
+            return Err(Error::OfAnotherKey);
+        }
+        if !new.adopt() {
             return Err(Error::SetIsGone);
         }
-        Ok(Self { old, new })
+        Ok(Self { old, new: Some(new) })
     }
 
-    /// After it, whether it was `done` or not.
-    fn end(self, done: bool) {
-        bury(if done { self.old } else { self.new });
+    /// After it: the collection that nothing stands for any more, if it was done.
+    fn done(self) -> Option<Arc<Collection>> {
+        self.old
+    }
+
+    /// It was not done.
+    fn give_up(self) {
+        bury(self.new);
     }
 }
 
@@ -63,6 +76,18 @@ impl RowWriter for Writer<'_> {
 
     fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
         self.remove_named_columns(key, names)
+    }
+
+    fn rename(&mut self, from: &[u8], to: &[u8], replace: bool) -> Result<Option<bool>> {
+        self.turn()?;
+        // A writer that is one group already has its epoch and its moment.
+        let alone = !self.whole;
+        let _group = self.operation.as_ref().filter(|_| alone).map(Operation::group);
+        let _moment = self.inner.snapshots.as_ref().filter(|_| alone).map(Snapshots::group);
+        (self.whole, self.renames) = (true, true);
+        let renamed = rename_row(self, from, to, replace);
+        (self.whole, self.renames) = (!alone, false);
+        renamed
     }
 
     fn update_column<E: From<Error>>(
@@ -119,25 +144,31 @@ impl RowWriter for Writer<'_> {
                     return Err(error);
                 }
             };
-            let handover = match Handover::begin(seen, &change) {
+            let handover = match Handover::begin(self, seen, &change) {
                 Ok(handover) => handover,
                 Err(error) => {
                     self.records.cancel(start);
                     return Err(error.into());
                 }
             };
+            let removed = matches!(change, Change::Remove);
             // SAFETY: see above.
             let exchanged = unsafe { exchange(self.inner, key, place.take(), seen, change, &self.guard) };
-            handover.end(matches!(exchanged, Ok(Some(_))));
             match exchanged {
                 Ok(Some(Exchanged { version, epoch, left })) => {
+                    let gone = Replaced { row: seen.map(RowRef::pin), collection: handover.done() };
                     self.left += left;
                     self.recorded(start, version, epoch);
                     self.settle(key, replaced, expires);
+                    self.gave_way(gone, version, removed);
                     return Ok(Updated { changed: true, version, ..unchanged });
                 }
-                Ok(None) => self.records.cancel(start),
+                Ok(None) => {
+                    handover.give_up();
+                    self.records.cancel(start);
+                }
                 Err(error) => {
+                    handover.give_up();
                     self.records.cancel(start);
                     return Err(error.into());
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use skein_disk::DiskOptions;
 use skein_server::{ServerOptions, StartError, UnixSocket};
-use skein_store::{Limits, StoreOptions};
+use skein_store::{CloseCheckpoint, Limits, StoreOptions};
 
 use crate::config::Origins;
 use crate::disk;
@@ -125,6 +125,12 @@ struct StorageArgs {
     /// Write a checkpoint so long after the last one, if anything was written; 0 for never [default: 1h].
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     checkpoint_interval: Option<Duration>,
+    /// Write a checkpoint on a stop if the logs have grown by so much, for as long as --stop-timeout leaves; 0 for never [default: 64m].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    checkpoint_on_stop: Option<u64>,
+    /// How long to wait for a data folder that another process has in use: one that was killed, say.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    lock_wait: Duration,
     /// Threads that write a checkpoint while requests run [default: one per two cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     checkpoint_threads: Option<u16>,
@@ -165,6 +171,7 @@ impl Args {
             ("--log-dir", !self.log_dir.is_empty()),
             ("--give-up-log-dir", !self.give_up_log_dir.is_empty()),
             ("--checkpoint-interval", storage.checkpoint_interval.is_some()),
+            ("--checkpoint-on-stop", storage.checkpoint_on_stop.is_some()),
             ("--checkpoint-threads", storage.checkpoint_threads.is_some()),
             ("--max-memory", limits.max_memory.is_some()),
             ("--max-snapshots", limits.max_snapshots.is_some()),
@@ -178,6 +185,7 @@ impl Args {
             durability: self.durability.into(),
             checkpoint_bytes: self.storage.checkpoint_log_size.unwrap_or(defaults.checkpoint_bytes),
             segment_bytes: self.storage.log_segment_size,
+            lock_wait: self.storage.lock_wait,
             ..self.engine.disk_options()?
         })
     }
@@ -195,10 +203,20 @@ impl Args {
             segment_bytes: storage.log_segment_size,
             checkpoint_log_bytes: log_size.or(defaults.checkpoint_log_bytes).filter(|&size| size > 0),
             checkpoint_interval: interval.or(defaults.checkpoint_interval).filter(|time| !time.is_zero()),
+            close_checkpoint: self.close_checkpoint(),
+            lock_wait: storage.lock_wait,
             checkpoint_threads: storage.checkpoint_threads.map_or(defaults.checkpoint_threads, usize::from),
             limits: self.limits.store(),
             ..defaults
         }
+    }
+
+    /// The server gives it what time a stop has left.
+    fn close_checkpoint(&self) -> Option<CloseCheckpoint> {
+        let default = CloseCheckpoint::default().log_bytes;
+        let log_bytes = self.storage.checkpoint_on_stop.unwrap_or(default);
+        let within = self.clients.stop_timeout();
+        (log_bytes > 0).then_some(CloseCheckpoint { log_bytes, within })
     }
 
     fn server_options(&self) -> Result<ServerOptions, Failure> {

@@ -26,7 +26,7 @@ use notify::Supervisor;
 pub fn run(args: &Args, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
     let (engine_options, options) = args.options()?;
     let options = ServerOptions { log: Some(log), options_file: args.origins.options_file(), ..options };
-    let workers = options.workers;
+    let (workers, stop_timeout) = (options.workers, options.stop_timeout);
     for folder in [&args.data].into_iter().chain(&args.log_dir) {
         folder::check(folder)?;
     }
@@ -52,7 +52,7 @@ pub fn run(args: &Args, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
     let report = server.wait();
     // It may have been a command that stopped it, and the last checkpoint is still to come.
     supervisor.stopping();
-    let closed = close(&engine);
+    let closed = close(&engine, stop_timeout.saturating_sub(report.took));
     farewell(&report, closed.as_deref().ok());
     watched?;
     closed?;
@@ -75,11 +75,11 @@ fn open(args: &Args, options: EngineOptions) -> Result<Engine, Failure> {
     })
 }
 
-/// Makes everything durable; says what that was.
-fn close(engine: &Engine) -> Result<String, Failure> {
+/// Makes everything durable, with what can be left out no longer than `time`; says what that was.
+fn close(engine: &Engine, time: Duration) -> Result<String, Failure> {
     match engine {
         Engine::Memory(store) => {
-            let closed = store.close().map_err(|error| target::store_failure(&error))?;
+            let closed = store.close_within(time).map_err(|error| target::store_failure(&error))?;
             Ok(match &closed.checkpoint {
                 Some(checkpoint) => format!("checkpoint of {} rows written", grouped(checkpoint.rows)),
                 None => "everything is on disk".to_owned(),

@@ -34,12 +34,17 @@ pub struct ClientArgs {
     /// How long --output-soft-limit may be exceeded; whole seconds.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     output_soft_time: Duration,
-    /// How long a stop waits for clients to take their replies.
+    /// How long a stop waits for clients to take their replies, and may then go on with the checkpoint of --checkpoint-on-stop.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
     stop_timeout: Duration,
 }
 
 impl ClientArgs {
+    /// How long a stop may take, with all that can be left out.
+    pub fn stop_timeout(&self) -> Duration {
+        self.stop_timeout
+    }
+
     /// Puts them into the server's options.
     pub fn apply(&self, options: ServerOptions) -> ServerOptions {
         ServerOptions {

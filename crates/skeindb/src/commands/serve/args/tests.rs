@@ -40,7 +40,7 @@ fn refusal(line: &str) -> String {
 fn every_option_of_the_disk_engine_reaches_its_field() {
     let (engine, _) = options(
         "--engine disk --trie hash --trie-size 64 --cache-pages 100 --reading mmap --policy lru --durability sync \
-         --checkpoint-log-size 3m --log-segment-size 2m --max-key 50 --max-value 60",
+         --checkpoint-log-size 3m --log-segment-size 2m --lock-wait 7s --max-key 50 --max-value 60",
     );
     let EngineOptions::Disk(disk, limits) = engine else { panic!("{engine:?}") };
     let expected = DiskOptions {
@@ -52,6 +52,7 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
         durability: Durability::Sync,
         checkpoint_bytes: 3 << 20,
         segment_bytes: 2 << 20,
+        lock_wait: Duration::from_secs(7),
     };
     assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
     assert_eq!((limits.key_bytes, limits.value_bytes), (50, 60));
@@ -181,7 +182,7 @@ fn every_store_option_reaches_its_field() {
     let store = memory(
         "--workers 3 --durability sync --index masstree --log-dir a --log-dir b --give-up-log-dir c \
          --log-segment-size 1m \
-         --checkpoint-log-size 2m --checkpoint-interval 3s --checkpoint-threads 4 --max-key 50 --max-value 60 \
+         --checkpoint-log-size 2m --checkpoint-interval 3s --checkpoint-threads 4 --checkpoint-on-stop 5m --stop-timeout 6s --lock-wait 7s --max-key 50 --max-value 60 \
          --max-memory 70m --max-memory-policy allkeys-lru --max-snapshots 80",
     );
     let defaults = StoreOptions::default();
@@ -194,6 +195,8 @@ fn every_store_option_reaches_its_field() {
         segment_bytes: 1 << 20,
         checkpoint_log_bytes: Some(2 << 20),
         checkpoint_interval: Some(Duration::from_secs(3)),
+        close_checkpoint: Some(CloseCheckpoint { log_bytes: 5 << 20, within: Duration::from_secs(6) }),
+        lock_wait: Duration::from_secs(7),
         checkpoint_threads: 4,
         recovery_threads: defaults.recovery_threads,
         storage: store.storage.clone(),
@@ -221,8 +224,9 @@ fn defaults_are_those_of_the_libraries() {
 
 #[test]
 fn never_and_limits_that_hang_together() {
-    let line = "--checkpoint-log-size 0 --checkpoint-interval 0 --max-request 1m";
+    let line = "--checkpoint-log-size 0 --checkpoint-interval 0 --checkpoint-on-stop 0 --max-request 1m";
     let (store, (_, server)) = (memory(line), options(line));
     assert_eq!((store.checkpoint_log_bytes, store.checkpoint_interval), (None, None));
+    assert_eq!(store.close_checkpoint, None);
     assert_eq!(server.arg_bytes_max, 1 << 20, "no argument is longer than its request");
 }

@@ -1,0 +1,272 @@
+//! Groups and commands of which one write is refused by the index, at each of their writes.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::Unbounded;
+use std::path::Path;
+
+use crate::index::planted;
+use crate::{Batch, Direction, Error, IndexKind, RowWriter as _, Session, Store, StoreOptions};
+
+/// What a store holds, key by key.
+type Contents = BTreeMap<Vec<u8>, String>;
+
+fn open(path: &Path, index: IndexKind) -> Store {
+    let options = StoreOptions {
+        index,
+        logs: 1,
+        recovery_threads: 1,
+        expiry_interval: None,
+        ..StoreOptions::default()
+    };
+    Store::open(path, options).unwrap()
+}
+
+fn contents(store: &Store) -> Contents {
+    let mut found = Contents::new();
+    store.session().scan((Unbounded, Unbounded), Direction::Forward, |key, row| {
+        let mut members = Vec::new();
+        if let Some(set) = row.sorted_set() {
+            let set = set.read();
+            set.members_after(None, |member, score| {
+                let rank = set.rank(score, member);
+                members.push(format!("{}: {score}, number {rank}", member.escape_ascii()));
+                std::ops::ControlFlow::Continue(())
+            });
+            assert_eq!(set.len(), members.len() as u64);
+        }
+        let columns = row.read_columns().map(|columns| {
+            let all = columns.to_vec();
+            assert_eq!(all.len(), columns.len());
+            all.iter()
+                .map(|(name, value)| format!("{}={} ", name.escape_ascii(), value.escape_ascii()))
+                .collect::<String>()
+        });
+        let held = format!("{:?} {columns:?} {members:?} until {:?}", row.value(), row.expires_at());
+        found.insert(key.to_vec(), held);
+        std::ops::ControlFlow::Continue(())
+    });
+    found
+}
+
+fn assert_same(store: &Store, before: &Contents, context: &str) {
+    let after = contents(store);
+    for key in before.keys().chain(after.keys()) {
+        assert_eq!(after.get(key), before.get(key), "{context}: {}", key.escape_ascii());
+    }
+}
+
+fn columns(from: u32, to: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
+    (from..to).map(|at| (at.to_be_bytes().to_vec(), b"value".to_vec())).collect()
+}
+
+fn borrowed(columns: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
+    columns.iter().map(|(name, value)| (&name[..], &value[..])).collect()
+}
+
+fn session_of(store: &Store) -> Session {
+    let mut session = store.session();
+    session.spread_columns(true);
+    session
+}
+
+/// One key of each kind, some of them twice.
+fn fill(store: &Store) {
+    let far = session_of(store).now() + 10_000_000;
+    for key in ["value", "goes", "kept"] {
+        store.put(key.as_bytes(), b"old").unwrap();
+    }
+    store.put_until(b"until", b"old", far).unwrap();
+    store.put_columns(b"few", &borrowed(&columns(0, 3))).unwrap();
+    store.put_columns(b"row", &borrowed(&columns(0, 60))).unwrap();
+    let (done, _) = session_of(store)
+        .write(|writer| {
+            for key in [b"many1", b"many2", b"many3"] {
+                writer.put_columns(key, &borrowed(&columns(0, 70)))?;
+            }
+            for key in [b"set1", b"set2", b"set3"] {
+                writer.change_set::<_, Error>(key, true, |set| {
+                    (0..5_u8).try_for_each(|goose| set.put(&[goose], f64::from(goose)).map(drop))
+                })?;
+            }
+            writer.expire(b"set2", Some(far))
+        })
+        .unwrap();
+    done.unwrap();
+}
+
+/// Every kind of write that a group has, onto every kind of row.
+fn batch() -> Batch {
+    let mut batch = Batch::new();
+    batch.put("value", "new").put("added", "new").put("until", "new").put("many1", "new").put("set1", "new");
+    batch.put_until("kept", "new", u64::MAX / 4).put_until("added2", "new", u64::MAX / 4);
+    batch.put_columns("few", &borrowed(&columns(2, 5)));
+    batch.put_columns("row", &borrowed(&columns(50, 80)));
+    batch.put_columns("many2", &borrowed(&columns(69, 72))).put_columns("many2", &borrowed(&columns(70, 74)));
+    batch.remove("many3").put_columns("many3", &borrowed(&columns(0, 2)));
+    batch.put("value", "newer").remove("added2").put("added2", "again");
+    batch.put("goes", "for a moment").remove("goes").remove("set2").remove("absent");
+    batch
+}
+
+/// Does `write` over a store that holds what `fill` put, so often that each of its writes is refused once; each time nothing
+/// may have changed, for readers and after a restart. Then it is not refused, and must have changed something. Returns how many
+/// writes it has.
+fn refuse_each(index: IndexKind, write: impl Fn(&mut Session) -> Result<(), Error>) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path(), index);
+    fill(&store);
+    let before = contents(&store);
+    for writes in 0.. {
+        let mut session = session_of(&store);
+        planted::refuse_after(Some(writes));
+        let done = write(&mut session);
+        let refused = !planted::is_waiting();
+        planted::refuse_after(None);
+        drop(session);
+        if !refused {
+            done.unwrap();
+            assert_ne!(contents(&store), before, "{index}: nothing was written");
+            return writes;
+        }
+        assert!(matches!(done, Err(Error::IndexFull { keys: 77 })), "{index}, after {writes}: {done:?}");
+        assert_same(&store, &before, &format!("{index}: refused after {writes} writes"));
+        // What was a collection goes on being one.
+        let (put, _) = session_of(&store)
+            .write(|writer| {
+                writer.change_set::<_, Error>(b"set1", false, |set| set.put(&[writes as u8, 1], 9.0))?;
+                writer.put_columns(b"many1", &[(b"more", &[writes as u8])])
+            })
+            .unwrap();
+        put.unwrap();
+        let (back, _) = session_of(&store)
+            .write(|writer| {
+                writer.change_set::<_, Error>(b"set1", false, |set| set.remove(&[writes as u8, 1]))?;
+                writer.remove_columns(b"many1", &[b"more"])
+            })
+            .unwrap();
+        back.unwrap();
+        // Every write's turn comes with one of the indexes: the log is the same for all.
+        if (writes + index as usize).is_multiple_of(3) {
+            store.close().unwrap();
+            drop(store);
+            store = open(folder.path(), index);
+            assert_same(
+                &store,
+                &before,
+                &format!("{index}: refused after {writes} writes, and opened again"),
+            );
+        }
+    }
+    unreachable!("a write ends")
+}
+
+/// A batch of which a write was refused late stayed half done, for readers and in the log, though `apply` promises all or
+/// nothing. Now what was written is undone, and the undo is in the epoch of the batch.
+#[test]
+fn a_batch_refused_at_any_write_leaves_nothing() {
+    for index in IndexKind::ALL {
+        let writes = refuse_each(index, |session| session.apply(&batch()).map(drop));
+        assert!(writes > 15, "{index}: {writes} writes");
+    }
+}
+
+/// The same for MSET, alone and in a scope, in which what was done before stays.
+#[test]
+fn an_mset_refused_at_any_write_leaves_nothing() {
+    let pairs: [(&[u8], &[u8]); 6] = [
+        (b"value", b"1"),
+        (b"new", b"2"),
+        (b"value", b"3"),
+        (b"few", b"4"),
+        (b"many1", b"5"),
+        (b"set1", b"6"),
+    ];
+    for index in IndexKind::ALL {
+        assert_eq!(refuse_each(index, |session| session.put_all(&pairs).map(drop)), 6);
+        let in_scope = |session: &mut Session| {
+            let mut scope = session.scope()?;
+            let done = scope.put_all(&pairs);
+            scope.commit()?;
+            done
+        };
+        assert_eq!(refuse_each(index, in_scope), 6);
+    }
+}
+
+/// A command for several columns or members stopped half-way, too: an HSET of three columns had put two when it said no.
+#[test]
+fn a_command_refused_at_any_write_leaves_nothing() {
+    let write = |session: &mut Session, change: &dyn Fn(&mut crate::Writer<'_>) -> Result<(), Error>| {
+        session.write(|writer| change(writer)).unwrap().0
+    };
+    for index in IndexKind::ALL {
+        let put = refuse_each(index, |session| {
+            write(session, &|writer| writer.put_columns(b"many1", &borrowed(&columns(68, 73))).map(drop))
+        });
+        assert_eq!(put, 5, "{index}");
+        let spread = refuse_each(index, |session| {
+            write(session, &|writer| writer.put_columns(b"row", &borrowed(&columns(0, 70))).map(drop))
+        });
+        assert_eq!(spread, 71, "{index}");
+        let gone = refuse_each(index, |session| {
+            write(session, &|writer| writer.remove_columns(b"many1", &[&[0; 4], &[0, 0, 0, 1]]).map(drop))
+        });
+        assert_eq!(gone, 2, "{index}");
+        let changed = refuse_each(index, |session| {
+            write(session, &|writer| {
+                let changed = writer.change_set::<_, Error>(b"set1", false, |set| {
+                    set.put(&[9], 0.5)?;
+                    set.put(&[3], 7.5)?;
+                    set.remove(&[2])?;
+                    set.put(&[2], 1.5)?;
+                    set.put(&[9], 4.5).map(drop)
+                });
+                changed.map(drop)
+            })
+        });
+        assert_eq!(changed, 5, "{index}");
+        let cleared = refuse_each(index, |session| {
+            write(session, &|writer| {
+                let changed = writer.change_set::<_, Error>(b"set1", false, |set| {
+                    set.clear();
+                    set.put(&[7], 0.5)?;
+                    set.put(&[1], 0.5).map(drop)
+                });
+                changed.map(drop)
+            })
+        });
+        assert_eq!(cleared, 7, "{index}");
+    }
+}
+
+/// A key that the index is too short for made a batch fail at its removal, after its first puts. Such a key cannot be there: so
+/// its removal removes nothing, as its lookup finds nothing; and a put of it is refused before the first write.
+#[test]
+fn a_batch_with_a_key_that_cannot_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), IndexKind::Mlp);
+    let long = "longer than eight bytes";
+    assert!(!store.remove(long.as_bytes()).unwrap() && !store.expire(long.as_bytes(), 5).unwrap());
+    let mut batch = Batch::new();
+    store.apply(batch.put("a", "1").remove(long).put("b", "2")).unwrap();
+    assert_eq!(store.len(), 2);
+    let refused = store.apply(batch.put("c", "3").put(long, "4"));
+    assert!(matches!(refused, Err(Error::KeyTooLong { len: 23, limit: 8 })), "{refused:?}");
+    assert!(store.get(b"c").unwrap().is_none());
+}
+
+/// A name that is too long once the batch itself has spread the columns stopped the batch half-way.
+#[test]
+fn a_batch_with_a_name_too_long_for_what_it_spreads() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), IndexKind::default());
+    let long = vec![b'n'; crate::MEMBER_BYTES_MAX + 1];
+    let mut batch = Batch::new();
+    batch.put("other", "1").put_columns("h", &borrowed(&columns(0, 65)));
+    batch.put_columns("h", &[(&long, b"v")]).put("last", "2");
+    let refused = session_of(&store).apply(&batch);
+    assert!(matches!(refused, Err(Error::ColumnNameTooLong { .. })), "{refused:?}");
+    assert!(store.is_empty());
+    store.close().unwrap();
+    assert!(open(folder.path(), IndexKind::default()).is_empty());
+}

@@ -1,0 +1,75 @@
+//! Folders that somebody has in use.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::common::{open, options};
+use skein_store::{Durability, Error, LockHolder, Store, StoreOptions};
+
+/// Names the folder that this program, run once more, is to hold.
+const HELD: &str = "SKEIN_TEST_HELD_FOLDER";
+
+fn waiting(wait: Duration) -> StoreOptions {
+    StoreOptions { lock_wait: wait, ..options(Durability::Sync) }
+}
+
+/// No test: what the other process of one does.
+#[test]
+fn hold_a_folder_for_another_test() {
+    let Some(folder) = std::env::var_os(HELD) else { return };
+    let store = open(Path::new(&folder), Durability::Sync);
+    store.put(b"goose", b"grey").unwrap();
+    println!("held");
+    // Until it is killed, or the test is gone.
+    let _ = std::io::stdin().read_line(&mut String::new());
+}
+
+/// A process that has a store open.
+fn hold(folder: &Path) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["locks::hold_a_folder_for_another_test", "--exact", "--nocapture"])
+        .env(HELD, folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.ends_with("held")));
+    child
+}
+
+#[test]
+fn a_second_store_on_the_folder_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    // Who has opened it before cannot be waited for: that may be the same thread.
+    let error = Store::open(folder.path(), waiting(Duration::from_hours(1))).unwrap_err();
+    let is_own =
+        matches!(&error, Error::Locked { path, holder: LockHolder::Own, .. } if path == folder.path());
+    assert!(is_own, "{error}");
+    drop(store);
+    open(folder.path(), Durability::Buffered);
+}
+
+/// After `kill -9` and an immediate start the folder was "in use by another process": the killed one, which the system had not taken apart yet. The
+/// lock is waited for, and the error names who has it.
+#[test]
+fn a_folder_of_a_process_that_is_going_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = hold(folder.path());
+    let error = Store::open(folder.path(), waiting(Duration::from_millis(30))).unwrap_err();
+    let Error::Locked { path, holder, waited } = &error else { panic!("{error}") };
+    assert!(path == folder.path() && *waited >= Duration::from_millis(30), "{error}");
+    let LockHolder::Process { pid, name: Some(_) } = holder else { panic!("{error}") };
+    assert_eq!(*pid, child.id());
+    assert!(error.to_string().contains(&format!("process {pid} (")), "{error}");
+    std::thread::scope(|scope| {
+        let opened = scope.spawn(|| Store::open(folder.path(), waiting(Duration::from_hours(1))));
+        child.kill().unwrap();
+        let store = opened.join().unwrap().unwrap();
+        assert_eq!(store.get(b"goose").unwrap().as_deref(), Some(&b"grey"[..]));
+    });
+    child.wait().unwrap();
+}
