@@ -219,7 +219,8 @@ fn take(index: &Index, key: &str) -> Option<u64> {
         shown = seen;
         Change::Remove
     };
-    let done = index.compute(key.as_bytes(), decide, &index.collector().enter()).unwrap();
+    let guard = index.collector().enter();
+    let done = index.compute(key.as_bytes(), decide, &guard).unwrap();
     assert_eq!((done.before, done.changed), (shown, shown.is_some()));
     shown
 }
@@ -231,11 +232,11 @@ fn taken_against(
 ) {
     models::explore(1, move || {
         let index = Arc::new(new());
-        models::fill(&index, &[AA, AB]);
+        models::fill(&*index, &[AA, AB]);
         let shared = Arc::clone(&index);
         let thread = loom::thread::spawn(move || take(&shared, AA));
         let told = other(&index, AA);
-        let (taken, last) = (thread.join().unwrap(), get(&index, AA));
+        let (taken, last) = (thread.join().unwrap(), get(&*index, AA));
         assert!(allowed(taken, told, last), "taken {taken:?}, told {told:?}, last {last:?}");
         Arc::into_inner(index).expect("the thread is done").check().unwrap();
     });

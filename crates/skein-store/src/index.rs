@@ -69,6 +69,27 @@ impl Index {
         }
     }
 
+    fn kind(&self) -> IndexKind {
+        match self {
+            Self::Masstree(_) => IndexKind::Masstree,
+            Self::Wormhole(_) => IndexKind::Wormhole,
+            Self::CuckooTrie(_) => IndexKind::CuckooTrie,
+            Self::Mlp(_) => IndexKind::Mlp,
+            Self::SkipList(_) => IndexKind::SkipList,
+        }
+    }
+
+    /// Says why this index rejects a key that another index accepted in an earlier run.
+    pub(crate) fn why(&self, refused: Refused) -> String {
+        match refused {
+            Refused::KeyTooLong { len, limit } => format!(
+                "it has a key of {len} bytes, and the index {} takes keys of up to {limit}; open it with another index",
+                self.kind()
+            ),
+            refused => refused.to_string(),
+        }
+    }
+
     #[inline]
     pub(crate) fn collector(&self) -> &Collector {
         each!(self, index => index.collector())

@@ -18,6 +18,7 @@
 //! 3. A claimer waits for no claim, and whoever waits for a claim holds no lock and no claim: there is no deadlock.
 
 use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::spin::Backoff;
 
 use super::change::Obstacle;
 use super::key::Key;
@@ -41,11 +42,20 @@ impl Claims {
         &self.0[(mixed >> 32) as usize % STRIPES]
     }
 
-    /// Fails if the key may be another writer's. The caller holds the lock of its leaf's bucket.
+    /// Fails if the key may be another writer's. That it is not, and stays so, is known only under the lock of its leaf's bucket.
     #[inline(always)]
     pub(super) fn check(&self, key: Key) -> Result<(), Obstacle> {
         // Acquire: pairs with the Release in `Claim`'s drop. That a claim is seen is the lock's doing (invariant 2).
         if self.count(key).load(Ordering::Acquire) == 0 { Ok(()) } else { Err(Obstacle::Changed) }
+    }
+
+    /// Waits until nobody has the key. The caller holds no lock: one that is taken again and again to look would keep the claimer from its own.
+    #[inline]
+    pub(super) fn wait(&self, key: Key) {
+        let mut backoff = Backoff::new();
+        while self.check(key).is_err() {
+            backoff.wait();
+        }
     }
 
     /// Claims a key, whose leaf's bucket the caller has locked before a check.

@@ -36,7 +36,12 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             match self.try_take_out(key, claim, joins) {
                 Ok(removed) => break removed?,
                 Err(Obstacle::Crowded) => joins = false,
-                Err(Obstacle::Changed) => backoff.wait(),
+                Err(Obstacle::Changed) => {
+                    backoff.wait();
+                    if claim.is_none() {
+                        self.claims.wait(key);
+                    }
+                }
             }
         };
         // SAFETY: the word is out of the index, which owned it; it is retired under this guard.

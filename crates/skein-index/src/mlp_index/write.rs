@@ -57,7 +57,10 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                     return Ok(Computed { before, changed: true });
                 }
                 Err(Obstacle::Crowded) => self.grow()?,
-                Err(Obstacle::Changed) => backoff.wait(),
+                Err(Obstacle::Changed) => {
+                    backoff.wait();
+                    self.claims.wait(key);
+                }
             }
         }
     }

@@ -23,6 +23,15 @@ pub fn index() -> IndexKind {
     std::env::var("SKEIN_TEST_INDEX").map_or(IndexKind::default(), |name| name.parse().expect("an index"))
 }
 
+/// Whether a test has nothing to show over the index that the environment names, because that takes short keys alone; says so, and why.
+pub fn skipped(reason: &str) -> bool {
+    let skips = index() == IndexKind::Mlp;
+    if skips {
+        eprintln!("skipped over {}: {reason}", index());
+    }
+    skips
+}
+
 /// The trie that the environment variable `SKEIN_TEST_ENGINE` names (`disk-linked`, `disk-classical`, `disk-hash`), if it does: then servers that do not ask for an
 /// index are over the disk engine.
 pub fn trie() -> Option<Shape> {

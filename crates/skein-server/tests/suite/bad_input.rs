@@ -5,10 +5,10 @@ use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use crate::common::{Client, Running, encode, options, show, start, start_with};
+use crate::common::{Client, Running, encode, index, options, show, start, start_with, trie};
 use proptest::test_runner::{Config, TestRunner};
 use skein_server::{Server, ServerOptions};
-use skein_store::Durability;
+use skein_store::{Durability, KEY_BYTES_MAX};
 
 fn alive(server: &Running) {
     assert_eq!(server.connect().ask("PING"), "+PONG|");
@@ -83,9 +83,12 @@ fn oversized_requests_are_refused_with_the_limit() {
 fn keys_over_the_limit_are_refused_by_name() {
     let server = start();
     let mut client = server.connect();
-    let long = vec![b'k'; 65_536];
-    let refusal =
-        "-ERR key of 65536 bytes is longer than the limit of 65535 bytes; shorten it or hash its tail|";
+    let limit = if trie().is_some() { KEY_BYTES_MAX } else { index().key_bytes_max() };
+    let long = vec![b'k'; limit + 1];
+    let refusal = format!(
+        "-ERR key of {} bytes is longer than the limit of {limit} bytes; shorten it or hash its tail|",
+        limit + 1
+    );
     assert_eq!(show(&client.call(&[b"SET", &long, b"v"])), refusal);
     assert_eq!(show(&client.call(&[b"MSET", b"fine", b"v", &long, b"v"])), refusal);
     assert_eq!(show(&client.call(&[b"HSET", &long, b"f", b"v"])), refusal);

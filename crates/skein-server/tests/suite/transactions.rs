@@ -33,7 +33,7 @@ fn numbers(reply: &str) -> Vec<i64> {
 }
 
 fn account(number: u64) -> String {
-    format!("account:{}", number % ACCOUNTS)
+    format!("acct:{}", number % ACCOUNTS)
 }
 
 /// Transfers between accounts by EXEC, while others read all accounts in one way or another: the sum is the same whenever they look.
@@ -109,7 +109,7 @@ fn no_watched_change_is_lost() {
                 scope.spawn(move || {
                     let mut aborted = 0;
                     for n in 0..MOVES / 4 {
-                        let key = format!("counter:{}", n % 2);
+                        let key = format!("count:{}", n % 2);
                         loop {
                             client.ask(&format!("WATCH {key}"));
                             let seen = numbers(&client.ask(&format!("GET {key}")).replacen('$', "", 1));
@@ -132,7 +132,7 @@ fn no_watched_change_is_lost() {
         threads.into_iter().map(|thread| thread.join().expect("a thread")).sum()
     });
     let mut client = server.connect();
-    let found = numbers(&client.ask("MGET counter:0 counter:1 plain"));
+    let found = numbers(&client.ask("MGET count:0 count:1 plain"));
     let each = (MOVERS * MOVES / 8).cast_signed();
     assert_eq!(found, [each, each, 2 * each], "{aborted} were aborted");
 }

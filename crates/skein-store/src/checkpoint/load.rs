@@ -10,6 +10,7 @@ use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
 
 use super::manifest::Manifest;
+use super::part::NO_ROW;
 use super::{part, part_name};
 use crate::collection::Members;
 use crate::index::Index;
@@ -44,11 +45,10 @@ pub(crate) fn load(
                         skein_index::Guard::refresh(&mut guard);
                         skein_index::Guard::refresh(&mut members_guard);
                     }
-                    if row.member {
-                        let made = row.row(members)?;
-                        return members.index.insert(row.key, made, &members_guard).ok().map(drop);
-                    }
-                    index.insert(row.key, row.row(members)?, &guard).ok().map(drop)
+                    let made = row.row(members).ok_or(NO_ROW)?;
+                    let (index, guard) =
+                        if row.member { (&members.index, &members_guard) } else { (index, &guard) };
+                    index.insert(row.key, made, guard).map(drop).map_err(|refused| index.why(refused))
                 });
             if let Err(error) = result {
                 lock(&failed).get_or_insert(error);
@@ -70,7 +70,7 @@ pub(crate) fn verify(
     for (number, info) in manifest.parts.iter().enumerate() {
         let file = path.join(part_name(number));
         part::read(storage, &file, (manifest.id, manifest.begin, number), *info, |row| {
-            row.row(&members).map(drop)
+            row.row(&members).map(drop).ok_or_else(|| NO_ROW.into())
         })?;
     }
     Ok(())

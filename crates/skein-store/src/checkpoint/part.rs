@@ -173,13 +173,16 @@ impl PartRow<'_> {
     }
 }
 
-/// Reads a part, block by block, and shows its rows to `each`, which answers `None` for what it cannot take.
+/// What a row of a part is that no store has written.
+pub(crate) const NO_ROW: &str = "a block holds what is not a row";
+
+/// Reads a part, block by block, and shows its rows to `each`, which says why it cannot take one.
 pub(crate) fn read(
     storage: &dyn Storage,
     path: &Path,
     (id, begin, part): (StoreId, u64, usize),
     info: PartInfo,
-    mut each: impl FnMut(&PartRow<'_>) -> Option<()>,
+    mut each: impl FnMut(&PartRow<'_>) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let io = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::damaged(path, 0, "the file is missing"),
@@ -216,10 +219,8 @@ pub(crate) fn read(
         }
         let mut reader = Reader(bytes);
         for _ in 0..block_rows {
-            let row = PartRow::take(&mut reader);
-            if row.as_ref().and_then(&mut each).is_none() {
-                return Err(Error::damaged(path, offset, "a block holds what is not a row"));
-            }
+            let taken = PartRow::take(&mut reader).ok_or_else(|| NO_ROW.into()).and_then(|row| each(&row));
+            taken.map_err(|why: String| Error::damaged(path, offset, why))?;
         }
         rows += u64::from(block_rows);
         block_head.clear();

@@ -156,18 +156,7 @@ impl<'s> Replay<'s> {
             },
             guard,
         );
-        put.map(|put| put.changed).map_err(|refused| self.why(refused))
-    }
-
-    /// Why the index takes a key not, that another index took in an earlier run.
-    fn why(&self, refused: skein_index::Refused) -> String {
-        match refused {
-            skein_index::Refused::KeyTooLong { len, limit } => format!(
-                "it has a key of {len} bytes, and the index {} takes keys of up to {limit}; open it with another index",
-                self.inner.options.index
-            ),
-            refused => refused.to_string(),
-        }
+        put.map(|put| put.changed).map_err(|refused| index.why(refused))
     }
 
     /// Applies a change, or lets it wait for the version just before it.

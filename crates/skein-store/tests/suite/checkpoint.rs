@@ -6,7 +6,7 @@ use std::ops::Bound::Unbounded;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{Random, options};
+use crate::common::{Random, index, options};
 use skein_log::storage::OsStorage;
 use skein_store::{
     CloseCheckpoint, Direction, Durability, Error, RowWriter as _, Store, StoreOptions, inspect,
@@ -25,11 +25,12 @@ fn open(path: &Path, threads: usize) -> Result<Store, Error> {
     Store::open(path, options)
 }
 
-/// Keys of several lengths, in no order; some share long prefixes.
+/// Keys of several lengths, in no order; some share prefixes, as long ones as the index takes.
 fn key(i: u32) -> Vec<u8> {
     let mixed = i.wrapping_mul(0x9e37_79b1).to_be_bytes();
     if i.is_multiple_of(5) {
-        [b"a prefix that many keys share/", &mixed[..]].concat()
+        let prefix = b"a prefix that many keys share/";
+        [&prefix[..prefix.len().min(index().key_bytes_max() - mixed.len())], &mixed[..]].concat()
     } else {
         mixed.to_vec()
     }

@@ -14,7 +14,7 @@ fn a_put_of_several_columns_is_atomic() {
     let store = open(folder.path(), Durability::Buffered);
     // Once as a small row, once as one with its columns in blocks.
     for padding in [0, 3000] {
-        let key = format!("padding {padding}").into_bytes();
+        let key = format!("pad {padding}").into_bytes();
         store.put_columns(&key, &[(b"a", b"0"), (b"m", &vec![0; padding]), (b"z", b"0")]).unwrap();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {

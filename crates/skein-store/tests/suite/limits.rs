@@ -72,3 +72,20 @@ fn an_index_for_short_keys_says_its_own_limit() {
     // What it wrote, any other index takes.
     assert_eq!(open(folder.path(), Durability::Sync).len(), 501);
 }
+
+/// Incident: over an index for short keys, a checkpoint with a longer key was called damaged: "a block holds what is not a row". Consequence: the
+/// advice was to restore the file from a copy. Fix: the error says which key it is that the index does not take.
+#[test]
+fn a_checkpoint_with_long_keys_says_why_not_over_mlp() {
+    let folder = tempfile::tempdir().unwrap();
+    let over = |index| StoreOptions { index, ..options(Durability::None) };
+    let store = Store::open(folder.path(), over(IndexKind::Masstree)).unwrap();
+    store.put(b"nine byte", b"value").unwrap();
+    store.close().unwrap();
+    let refused = Store::open(folder.path(), over(IndexKind::Mlp)).unwrap_err().to_string();
+    assert!(
+        refused.contains("a key of 9 bytes, and the index mlp takes keys of up to 8; open it with another"),
+        "{refused}"
+    );
+    assert_eq!(Store::open(folder.path(), over(IndexKind::Masstree)).unwrap().len(), 1);
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
 
-use crate::common::{LEVELS, copy, open, options};
+use crate::common::{LEVELS, copy, index, open, options};
 use proptest::prelude::*;
 use skein_store::{Batch, Direction, Durability, Error, RowWriter as _, Store, StoreOptions};
 
@@ -283,9 +283,10 @@ fn step() -> impl Strategy<Value = Step> {
 /// A key's contents in the model: a value or columns.
 type Contents = (Option<Vec<u8>>, BTreeMap<Vec<u8>, Vec<u8>>);
 
-/// A key: some share long prefixes, some are short.
+/// A key: some share prefixes, as long ones as the index takes, some are short.
 fn key_of(key: u8) -> Vec<u8> {
-    if key.is_multiple_of(2) { vec![key] } else { [&[20; 30][..], &[key]].concat() }
+    let prefix = 30.min(index().key_bytes_max() - 1);
+    if key.is_multiple_of(2) { vec![key] } else { [&[20; 30][..prefix], &[key]].concat() }
 }
 
 /// A value: mostly short, some long enough that a row of them gets blocks.

@@ -1,6 +1,6 @@
 //! Room for writes: what is asked for, what is refused, and what goes for it.
 
-use crate::common::options;
+use crate::common::{options, skipped};
 use skein_store::{Direction, Durability, Error, Eviction, Limits, Session, Store, StoreOptions};
 
 const LIMIT: usize = 4 << 20;
@@ -22,6 +22,9 @@ fn asking(store: &Store) -> Session {
 /// Once, who asked for more than there may be drove out every key, and was refused then.
 #[test]
 fn what_can_never_fit_drives_out_nothing() {
+    if skipped("its empty table takes more than half of the limit, so not much fits beside it") {
+        return;
+    }
     for eviction in [Eviction::Lru, Eviction::Ttl] {
         let (_folder, store) = open(eviction);
         let mut session = asking(&store);

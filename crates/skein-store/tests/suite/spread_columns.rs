@@ -463,7 +463,7 @@ fn a_checkpoint_without_a_log_loses_no_row_that_is_spread_meanwhile() {
         let (folder, copied) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let store = open(folder.path(), Durability::None);
         let mut session = session(&store);
-        put(&mut session, b"spread before", &columns(0..70, b"v"));
+        put(&mut session, b"before", &columns(0..70, b"v"));
         for key in 0..KEYS {
             put(&mut session, &key.to_be_bytes(), &columns(0..4, b"v"));
         }

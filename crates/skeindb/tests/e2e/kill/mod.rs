@@ -13,6 +13,7 @@
 
 mod collections;
 mod oracle;
+mod short_keys;
 mod transactions;
 mod writers;
 
