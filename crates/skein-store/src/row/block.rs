@@ -26,6 +26,9 @@ struct Head {
 
 const HEAD: usize = size_of::<Head>();
 
+/// Handles of a block at most: a count that wraps would free memory in use.
+const REFS_MOST: u32 = u32::MAX / 2;
+
 /// One reference to a block.
 #[derive(Debug)]
 #[repr(transparent)]
@@ -73,9 +76,16 @@ impl Block {
 }
 
 impl Clone for Block {
+    /// # Panics
+    /// If there are 2^31 handles. Each is in a row version of its own that is kept, so they have filled tens of GiB.
     fn clone(&self) -> Self {
+        let refs = &self.head().refs;
         // Relaxed: whoever clones holds a handle, so the count is above 0 and nobody frees meanwhile.
-        self.head().refs.fetch_add(1, Ordering::Relaxed);
+        if refs.fetch_add(1, Ordering::Relaxed) >= REFS_MOST {
+            // The count could not wrap: half of its range is left for threads that are just here.
+            refs.fetch_sub(1, Ordering::Relaxed);
+            panic!("a column block has {REFS_MOST} handles, the most there can be");
+        }
         Self(self.0)
     }
 }
@@ -90,5 +100,26 @@ impl Drop for Block {
             // SAFETY: this was the last handle (invariant 2), and `size` is what `new` took.
             unsafe { alloc::give_back(self.0.cast(), size, Part::Rows) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Incident: handles were counted in 32 bits without a check. Consequence: with as many row versions kept, beside
+    /// a snapshot say, the count would have wrapped, and the memory of a block in use been freed. Fix: there are 2^31
+    /// at most.
+    #[test]
+    fn the_count_of_handles_never_wraps() {
+        let rows = Rows::new();
+        let block = Block::new(&rows, &[(b"plumage", b"grey")]);
+        block.head().refs.store(REFS_MOST - 1, Ordering::Relaxed);
+        let last = block.clone();
+        let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| block.clone()));
+        assert!(refused.is_err());
+        assert_eq!(block.head().refs.load(Ordering::Relaxed), REFS_MOST);
+        block.head().refs.store(2, Ordering::Relaxed);
+        drop((block, last));
     }
 }

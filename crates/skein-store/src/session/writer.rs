@@ -28,7 +28,7 @@ pub(super) use update::{Exchanged, exchange};
 
 /// Writes after which a long scope appends its records, leaves the epoch and enters again, so that it
 /// holds back neither the commit nor the reclamation of memory.
-const WRITES_PER_ENTRY: u32 = 256;
+const WRITES_PER_ENTRY: u64 = 256;
 
 /// Bytes of records, or of rows that have left, after which it does.
 pub(super) const BYTES_PER_ENTRY: usize = 256 << 10;
@@ -81,7 +81,7 @@ pub struct Writer<'s> {
     pub(super) guard: LocalGuard<'s>,
     /// The last epoch of any write.
     epoch: u64,
-    pub(super) writes: u32,
+    pub(super) writes: u64,
     /// Whether it looks at the budget by itself.
     pub(super) asks: bool,
     /// Whether the budget was used up when it was last looked at.
