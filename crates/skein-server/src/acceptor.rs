@@ -67,7 +67,7 @@ impl Acceptor {
                             | io::ErrorKind::ConnectionReset
                     ) => {}
                 Err(cause) => {
-                    tracing::warn!(%cause, "cannot accept connections; trying again");
+                    self.shared.warnings.cannot_accept(&cause);
                     return Some(REST);
                 }
             }

@@ -3,20 +3,68 @@
 use std::sync::Arc;
 
 use crate::acl::{Acl, DEFAULT, Denied, User, Users};
-use crate::clients::Card;
+use crate::clients::{Card, Said};
 use crate::commands::transactions::{Multi, watched::Watched};
 use crate::resp::{Args, Protocol};
 
-/// Which replies a client wants, as set with CLIENT REPLY.
+/// Which replies a client wants, as set with CLIENT REPLY. The flags are Redis's, and as independent of each other: within a transaction
+/// one request may turn replies off, the next on again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Replies {
-    #[default]
-    All,
-    /// None to the command after this one.
-    SkipNext,
-    /// None to this one.
-    Skip,
-    None,
+pub(crate) struct Replies(u8);
+
+impl Replies {
+    const OFF: u8 = 1;
+    /// No reply to the command that is being run.
+    const SKIP: u8 = 2;
+    const SKIP_NEXT: u8 = 4;
+    /// The command is a transaction, and its reply has only the parts that are wanted.
+    const CHOSEN: u8 = 8;
+
+    /// Whether all are wanted.
+    #[inline]
+    pub(crate) fn are_all(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Whether what is written now is dropped.
+    pub(crate) fn are_muted(self) -> bool {
+        self.0 & (Self::OFF | Self::SKIP) != 0
+    }
+
+    /// CLIENT REPLY ON
+    pub(crate) fn turn_on(&mut self) {
+        self.0 &= !(Self::OFF | Self::SKIP);
+    }
+
+    /// CLIENT REPLY OFF
+    pub(crate) fn turn_off(&mut self) {
+        self.0 |= Self::OFF;
+    }
+
+    /// CLIENT REPLY SKIP; who wants none at all does not want the one after the next.
+    pub(crate) fn skip_next(&mut self) {
+        if self.0 & Self::OFF == 0 {
+            self.0 |= Self::SKIP_NEXT;
+        }
+    }
+
+    /// RESET. It is a command like others: one that is skipped is not answered.
+    pub(crate) fn reset(&mut self) {
+        self.0 &= Self::SKIP;
+    }
+
+    /// A part of a transaction's reply stays, whatever comes after it.
+    pub(crate) fn keep_parts(&mut self) {
+        self.0 |= Self::CHOSEN;
+    }
+
+    /// A command is done, before which they were `before`. Whether its reply is dropped.
+    fn end_command(&mut self, before: Self) -> bool {
+        let dropped = before.are_muted() && self.are_muted() && self.0 & Self::CHOSEN == 0;
+        let next = if self.0 & Self::SKIP_NEXT == 0 { 0 } else { Self::SKIP };
+        self.0 = self.0 & Self::OFF | next;
+        dropped
+    }
 }
 
 /// A client, as the commands see it.
@@ -39,6 +87,8 @@ pub(crate) struct Client {
     pub lookups: Lookups,
     /// What others see of it.
     pub card: Arc<Card>,
+    /// Bytes of what it said of itself.
+    said_bytes: usize,
 }
 
 /// Keys that reads looked up: those that were there, and those that were not.
@@ -82,8 +132,34 @@ impl Client {
         card.said().user.clone_from(&user.name);
         let authenticated = user.is_open() && trusted;
         let rights = Rights::of(user, version);
-        let (id, lookups) = (card.place.client, Lookups::default());
-        Self { id, protocol, authenticated, trusted, rights, multi, watched, replies, lookups, card }
+        let (id, lookups, said_bytes) = (card.place.client, Lookups::default(), card.said().memory());
+        Self {
+            id,
+            protocol,
+            authenticated,
+            trusted,
+            rights,
+            multi,
+            watched,
+            replies,
+            lookups,
+            card,
+            said_bytes,
+        }
+    }
+
+    /// Changes what others are told of it.
+    pub(crate) fn say(&mut self, change: impl FnOnce(&mut Said)) {
+        let mut said = self.card.said();
+        change(&mut said);
+        self.said_bytes = said.memory();
+    }
+
+    /// Bytes that it holds besides its buffers.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        let queued = self.multi.as_ref().map_or(0, |multi| multi.queue.memory());
+        queued + self.watched.memory() + self.said_bytes
     }
 
     pub(crate) fn user(&self) -> &User {
@@ -99,7 +175,7 @@ impl Client {
         let Some(user) = users.log_in(name, password).filter(|user| self.trusted || !open(user)) else {
             return false;
         };
-        self.card.said().user.clone_from(&user.name);
+        self.say(|said| said.user.clone_from(&user.name));
         self.rights = Rights::of(user, version);
         self.authenticated = true;
         true
@@ -109,7 +185,7 @@ impl Client {
     pub(crate) fn log_out(&mut self, users: &Users) {
         let version = users.version();
         let user = users.default_user();
-        self.card.said().user.clone_from(&user.name);
+        self.say(|said| said.user.clone_from(&user.name));
         self.authenticated = user.is_open() && self.trusted;
         self.rights = Rights::of(user, version);
     }
@@ -147,7 +223,7 @@ impl Client {
     /// Whether its reads and writes may be run together with others: not if they are refused, queued, or not answered.
     #[inline]
     pub(crate) fn runs_in_batches(&self) -> bool {
-        self.authenticated && self.replies == Replies::All && !self.in_multi()
+        self.authenticated && self.replies.are_all() && !self.in_multi()
     }
 
     pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
@@ -157,12 +233,6 @@ impl Client {
 
     /// A command is done, before which its wishes were `before`. Whether its reply is dropped.
     pub(crate) fn drops_reply(&mut self, before: Replies) -> bool {
-        let dropped = matches!(before, Replies::Skip | Replies::None) && self.replies != Replies::All;
-        match self.replies {
-            Replies::SkipNext => self.replies = Replies::Skip,
-            Replies::Skip => self.replies = Replies::All,
-            Replies::All | Replies::None => {}
-        }
-        dropped
+        self.replies.end_command(before)
     }
 }

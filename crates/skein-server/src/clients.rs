@@ -42,6 +42,16 @@ pub(crate) struct Said {
     pub no_evict: bool,
 }
 
+impl Said {
+    /// Bytes of the texts.
+    pub(crate) fn memory(&self) -> usize {
+        [&self.user, &self.name, &self.library, &self.library_version]
+            .iter()
+            .map(|text| text.capacity())
+            .sum()
+    }
+}
+
 /// A client, as others see it.
 #[derive(Debug)]
 pub(crate) struct Card {

@@ -58,6 +58,16 @@ pub enum StartError {
         /// What to do.
         way_out: &'static str,
     },
+    /// No descriptor is left for a client.
+    #[error(
+        "the limit on open files is {limit}, and {kept} are kept for logs, checkpoints and what is open;          raise it (ulimit -n) above {kept}"
+    )]
+    TooFewFiles {
+        /// The limit.
+        limit: u64,
+        /// How many are kept.
+        kept: usize,
+    },
     /// The system refused a thread or an event queue.
     #[error("cannot start {what}: {cause}; raise the limits of this process")]
     System {

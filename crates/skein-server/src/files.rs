@@ -1,4 +1,11 @@
 //! Room for open files: every connection is one. And files that are read whole.
+//!
+//! ```text
+//!   limit on open files:  ├ open at the start ┤├ kept: segments, checkpoints, metrics ┤├ connections, clients_max at most ┤
+//! ```
+//!
+//! Connections must never take the descriptor that the next log segment needs: writes would stop. So a part of the limit is kept back, and connections beyond the rest are refused
+//! (see `acceptor`).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -8,27 +15,55 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files that a process has open besides its connections: logs, checkpoints, event queues, what its host opened.
-const OTHERS: usize = 256;
+use crate::metrics::CONNECTIONS_MAX;
 
-/// Raises this process's soft limit on open files, as far as its hard limit allows, to what `clients` connections need. Says
-/// so in the log if that is not enough: then clients beyond it wait unaccepted.
-pub(crate) fn make_room(clients: usize) {
-    let wanted = (clients + OTHERS) as u64;
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current.is_none_or(|current| current >= wanted) {
-        return;
+/// Files that are open for a while: parts of a checkpoint, manifests, the ACL file, a connection that is refused.
+const KEPT: usize = 32;
+
+/// Files of a log that may be open besides the one it had at the start: the next segment, one that is being made durable, the list of segments.
+const KEPT_PER_LOG: usize = 4;
+
+/// Files that are taken to be open where the system does not say how many: those of the logs, and of the event queues.
+const OPEN: usize = 64;
+
+/// What is left for connections.
+#[derive(Debug)]
+pub(crate) struct FileRoom {
+    /// Files besides connections.
+    pub kept: usize,
+}
+
+impl FileRoom {
+    /// With what is open now, and what logs and checkpoints of so many workers may open.
+    pub(crate) fn now(workers: usize) -> Self {
+        // The listing is open itself.
+        let listed = std::fs::read_dir("/proc/self/fd").map(|open| open.count().saturating_sub(1));
+        let open = listed.unwrap_or(OPEN + KEPT_PER_LOG * workers);
+        Self { kept: open + KEPT + KEPT_PER_LOG * workers + CONNECTIONS_MAX }
     }
-    let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
-    let failed = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }).is_err();
-    let limit = if failed { current } else { Some(raised) };
-    if limit.is_some_and(|limit| limit < wanted) {
-        tracing::warn!(
-            limit,
-            wanted,
-            "the limit on open files is too low for clients_max; raise it (ulimit -n)"
-        );
+
+    /// Raises this process's soft limit, as far as its hard limit allows, to what `clients` connections need. How many of them there is room for.
+    pub(crate) fn make(&self, clients: usize) -> usize {
+        let wanted = clients.saturating_add(self.kept) as u64;
+        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+        if current.is_some_and(|current| current < wanted) {
+            let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+            // Whether that went well is seen below.
+            let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
+        }
+        self.fitting(limit(), clients)
     }
+
+    /// How many of the connections fit below a limit.
+    fn fitting(&self, limit: Option<u64>, clients: usize) -> usize {
+        let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        clients.min(limit.saturating_sub(self.kept))
+    }
+}
+
+/// The soft limit on open files, if there is one.
+pub(crate) fn limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
 }
 
 /// All bytes of a file that has no more than `bytes_max`.
@@ -75,6 +110,24 @@ pub(crate) fn too_long(bytes_max: u64) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn descriptors_are_kept_back() {
+        let room = FileRoom { kept: 100 };
+        for (limit, clients, fitting) in [
+            (None, 10_000, 10_000),
+            (Some(10_100), 10_000, 10_000),
+            (Some(10_099), 10_000, 9_999),
+            (Some(101), 10_000, 1),
+            (Some(100), 10_000, 0),
+            (Some(3), 10_000, 0),
+            (Some(u64::MAX), usize::MAX, usize::MAX - 100),
+        ] {
+            assert_eq!(room.fitting(limit, clients), fitting, "{limit:?}");
+        }
+        let (few, many) = (FileRoom::now(1), FileRoom::now(100));
+        assert!(few.kept > KEPT && many.kept > few.kept);
+    }
 
     #[test]
     fn a_file_is_read_up_to_its_limit() {

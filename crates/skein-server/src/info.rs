@@ -28,6 +28,7 @@ const SECTIONS: &[(&str, &str, Section)] = &[
     ("commandstats", "Commandstats", commands::calls),
     ("errorstats", "Errorstats", commands::errors),
     ("latencystats", "Latencystats", commands::latencies),
+    ("cluster", "Cluster", cluster),
     ("keyspace", "Keyspace", keyspace),
 ];
 
@@ -72,6 +73,7 @@ fn server(shared: &Shared, _: &StoreStats, lines: &mut Lines) {
     lines.add("os", std::env::consts::OS);
     lines.add("arch_bits", usize::BITS);
     lines.add("process_id", std::process::id());
+    lines.add("run_id", &shared.run_id);
     lines.add("tcp_port", shared.address.port());
     lines.add("workers", shared.mailboxes.len());
     lines.add("server_time_usec", UNIX_EPOCH.elapsed().unwrap_or_default().as_micros());
@@ -214,8 +216,9 @@ fn stats(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
     lines.add("instantaneous_output_kbps", format_args!("{:.2}", rates.bytes_out / 1024.0));
     lines.add("total_error_replies", shared.seen().error_replies());
     lines.add("slowlog_len", shared.observing.slowlog.len());
-    lines.add("expired_keys", numbers.expired);
-    lines.add("evicted_keys", numbers.evicted);
+    let (expired, evicted) = shared.removed_keys(numbers);
+    lines.add("expired_keys", expired);
+    lines.add("evicted_keys", evicted);
     lines.add("keyspace_hits", counted.lookups.hits);
     lines.add("keyspace_misses", counted.lookups.misses);
     lines.add("scan_cursors", shared.cursors.len());
@@ -224,6 +227,11 @@ fn stats(shared: &Shared, numbers: &StoreStats, lines: &mut Lines) {
 fn replication(_: &Shared, _: &StoreStats, lines: &mut Lines) {
     lines.add("role", "master");
     lines.add("connected_slaves", 0);
+}
+
+/// There is none; clients look whether there is.
+fn cluster(_: &Shared, _: &StoreStats, lines: &mut Lines) {
+    lines.add("cluster_enabled", 0);
 }
 
 fn keyspace(_: &Shared, numbers: &StoreStats, lines: &mut Lines) {

@@ -18,6 +18,7 @@
 
 mod acceptor;
 mod acl;
+mod checkpoints;
 mod client;
 mod clients;
 mod commands;
@@ -32,6 +33,7 @@ mod gate;
 mod info;
 mod long_double;
 mod metrics;
+mod newest;
 mod observe;
 mod pause;
 mod random;
@@ -42,6 +44,7 @@ mod shared;
 mod tls;
 mod transport;
 mod unix_socket;
+mod warnings;
 mod worker;
 
 pub use config::{LogControl, OptionValue, OptionsFile, OutputLimit, ServerOptions};

@@ -4,32 +4,35 @@
 //!   Prometheus ─► GET /metrics ─► collect: counts of the workers, of the store, of the system ─► OpenMetrics text
 //! ```
 //!
-//! One request at a time, each with a deadline for its head and one for its answer (see `exchange`), and a bound on its bytes, so that nobody can hold it up for
-//! long or make it grow. It takes no lock that requests of clients wait for. A stop cuts off the request that is being answered.
+//! Up to `CONNECTIONS_MAX` connections are served at once, by one thread that waits for none of them. Each has a deadline for its head and one for its answer (see `exchange`), and a
+//! bound on its bytes. When all places are taken, a new connection takes that of the one that has been silent for longest. So nobody can hold it up, or make it grow. It takes no lock
+//! that requests of clients wait for. A stop cuts off what is being answered.
 
 mod collect;
 mod exchange;
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use mio::net::TcpListener;
+use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
-use skein_sync::locks::lock;
 
-use exchange::Patience;
+use exchange::{Exchange, Patience};
 
 use crate::StartError;
 use crate::server::{poll_with_waker, spawn, system};
 use crate::shared::Shared;
 
 const WAKE: Token = Token(usize::MAX);
-const LISTENER: Token = Token(0);
+const LISTENER: Token = Token(usize::MAX - 1);
 
-/// For how long others wait for one who asks. A request is sent whole by whoever means it; its answer is long.
+/// Connections at a time.
+pub(crate) const CONNECTIONS_MAX: usize = 16;
+
+/// For how long one who asks may take. A request is sent whole by whoever means it; its answer is long.
 const PATIENCE: Patience = Patience { head: Duration::from_secs(1), answer: Duration::from_secs(2) };
 /// How long accepting rests when the system refuses.
 const REST: Duration = Duration::from_millis(50);
@@ -42,15 +45,11 @@ pub(crate) struct Listening {
     waker: Waker,
 }
 
-/// Who is being answered, so that a stop can cut it off.
-type Asking = Mutex<Option<TcpStream>>;
-
 /// The thread that answers.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     pub address: SocketAddr,
     waker: Waker,
-    asking: Arc<Asking>,
     thread: JoinHandle<()>,
 }
 
@@ -81,10 +80,10 @@ impl Listening {
         text: impl Fn() -> String + Send + 'static,
     ) -> Result<Metrics, StartError> {
         let Self { listener, address, poll, waker } = self;
-        let asking = Arc::new(Asking::default());
-        let answering = Answering { asking: Arc::clone(&asking), patience, stopping, text };
-        let thread = spawn("skein-metrics".to_owned(), move || answering.run(&listener, poll))?;
-        Ok(Metrics { address, waker, asking, thread })
+        let exchanges = [const { None }; CONNECTIONS_MAX];
+        let answering = Answering { listener, poll, exchanges, patience, stopping, text };
+        let thread = spawn("skein-metrics".to_owned(), move || answering.run())?;
+        Ok(Metrics { address, waker, thread })
     }
 }
 
@@ -94,86 +93,101 @@ impl Metrics {
         if let Err(cause) = self.waker.wake() {
             tracing::error!(%cause, "cannot wake the thread of the metrics");
         }
-        if let Some(stream) = &*lock(&self.asking) {
-            // Who has gone already needs no cut.
-            let _ = stream.shutdown(Shutdown::Both);
-        }
         self.thread.join().is_ok()
     }
 }
 
 /// What the thread has at hand.
 struct Answering<S, T> {
-    asking: Arc<Asking>,
+    listener: TcpListener,
+    poll: Poll,
+    exchanges: [Option<Exchange>; CONNECTIONS_MAX],
     patience: Patience,
     stopping: S,
     text: T,
 }
 
 impl<S: Fn() -> bool, T: Fn() -> String> Answering<S, T> {
-    fn run(&self, listener: &TcpListener, mut poll: Poll) {
-        let mut events = Events::with_capacity(4);
+    fn run(mut self) {
+        let mut events = Events::with_capacity(2 * CONNECTIONS_MAX);
+        let mut rest = None;
         while !(self.stopping)() {
-            if let Err(cause) = poll.poll(&mut events, None)
+            if let Err(cause) = self.poll.poll(&mut events, self.until_next().into_iter().chain(rest).min())
                 && cause.kind() != io::ErrorKind::Interrupted
             {
                 tracing::error!(%cause, "metrics are not answered any more");
                 return;
             }
-            while !(self.stopping)() {
-                match listener.accept() {
-                    Ok((stream, _)) => {
-                        if let Err(cause) = self.answer(stream.into()) {
-                            tracing::debug!(%cause, "a request for metrics was not answered");
-                        }
-                    }
-                    Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(_) => std::thread::sleep(REST),
+            for event in &events {
+                if let Token(place) = event.token()
+                    && place < CONNECTIONS_MAX
+                {
+                    self.step(place);
                 }
+            }
+            self.drop_overdue();
+            // Whether or not there was an event: what was refused for a while makes none.
+            rest = self.accept_all();
+        }
+    }
+
+    /// The time until somebody has taken too long.
+    fn until_next(&self) -> Option<Duration> {
+        let first = self.exchanges.iter().flatten().map(|exchange| exchange.deadline).min()?;
+        Some(first.saturating_duration_since(Instant::now()))
+    }
+
+    fn drop_overdue(&mut self) {
+        let now = Instant::now();
+        for exchange in &mut self.exchanges {
+            if exchange.take_if(|exchange| exchange.deadline <= now).is_some() {
+                tracing::debug!("a request for metrics took too long");
             }
         }
     }
 
-    /// Answers the one request of a connection, unless a stop begins.
-    fn answer(&self, stream: TcpStream) -> io::Result<()> {
-        *lock(&self.asking) = Some(stream.try_clone()?);
-        // Only now: a stop that has not begun yet finds the connection.
-        let done =
-            if (self.stopping)() { Ok(()) } else { exchange::answer(stream, self.patience, &self.text) };
-        *lock(&self.asking) = None;
-        done
+    /// Accepts who waits; how long to rest before the next try, if the system refused.
+    fn accept_all(&mut self) -> Option<Duration> {
+        while !(self.stopping)() {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.begin(stream),
+                Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => return None,
+                Err(_) => return Some(REST),
+            }
+        }
+        None
+    }
+
+    /// Begins an exchange, in a place that is free or else in the one of who has been silent for longest.
+    fn begin(&mut self, mut stream: TcpStream) {
+        let since = |exchange: &Option<Exchange>| exchange.as_ref().map(Exchange::silent_since);
+        let Some(place) = (0..CONNECTIONS_MAX).min_by_key(|&place| since(&self.exchanges[place])) else {
+            return;
+        };
+        // Before the new one is watched, under the same number.
+        self.exchanges[place] = None;
+        let both = Interest::READABLE | Interest::WRITABLE;
+        if let Err(cause) = self.poll.registry().register(&mut stream, Token(place), both) {
+            tracing::debug!(%cause, "a request for metrics cannot be watched");
+            return;
+        }
+        self.exchanges[place] = Some(Exchange::new(stream, self.patience));
+        self.step(place);
+    }
+
+    /// Goes on with an exchange as far as it can without waiting.
+    fn step(&mut self, place: usize) {
+        let Some(exchange) = &mut self.exchanges[place] else { return };
+        match exchange.step(self.patience, &self.text) {
+            Ok(false) => {}
+            Ok(true) => self.exchanges[place] = None,
+            Err(cause) => {
+                tracing::debug!(%cause, "a request for metrics was not answered");
+                self.exchanges[place] = None;
+            }
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::mpsc::channel;
-
-    use super::*;
-
-    /// A stop waited for whoever was being answered, as long as they liked to take.
-    #[test]
-    fn a_stop_waits_for_nobody() {
-        let hour = Patience { head: Duration::from_hours(1), answer: Duration::from_hours(1) };
-        for request in ["", "GET /metr", "GET /metrics HTTP/1.1\r\n\r\n"] {
-            let listening = Listening::at(([127, 0, 0, 1], 0).into()).expect("a port");
-            let stop = Arc::new(AtomicBool::new(false));
-            let stopping = Arc::clone(&stop);
-            // More than the system buffers.
-            let text = || "x".repeat(64 << 20);
-            let metrics = listening.answer(hour, move || stopping.load(Ordering::SeqCst), text);
-            let metrics = metrics.expect("a thread");
-            let mut client = TcpStream::connect(metrics.address).expect("a connection");
-            client.write_all(request.as_bytes()).expect("to send");
-            while lock(&metrics.asking).is_none() {
-                std::thread::yield_now();
-            }
-            stop.store(true, Ordering::SeqCst);
-            let (ended, end) = channel();
-            std::thread::spawn(move || ended.send(metrics.end()));
-            assert_eq!(end.recv_timeout(Duration::from_mins(1)), Ok(true), "{request:?}");
-        }
-    }
-}
+mod tests;

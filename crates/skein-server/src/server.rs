@@ -10,7 +10,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,8 +18,9 @@ use mio::{Poll, Waker};
 
 use crate::acceptor::{self, Acceptor};
 use crate::acl::Acl;
-use crate::clients::Place;
+use crate::commands::Fault;
 use crate::engine::{self, Engine};
+use crate::files::FileRoom;
 use crate::metrics::{Listening, Metrics};
 use crate::observe::pulse;
 use crate::shared::{Mailbox, Shared};
@@ -102,14 +102,14 @@ pub(crate) fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartE
 
 impl Server {
     /// Starts serving `store`, of either engine. The store stays the caller's to close, after [`wait`](Self::wait). Raises this
-    /// process's soft limit on open files if `clients_max` needs it.
+    /// process's soft limit on open files if `clients_max` needs it, and lowers `clients_max` to what the limit allows: descriptors are kept back for
+    /// logs and checkpoints, and for those that are open when it starts.
     ///
     /// # Errors
-    /// An option that cannot work, an address that cannot be listened on, no threads left.
+    /// An option that cannot work, an address that cannot be listened on, no threads left, a limit on open files that has no room for clients.
     pub fn start(store: impl Into<Engine>, mut options: ServerOptions) -> Result<Self, StartError> {
         options.check()?;
         let acl = acl(&mut options)?;
-        files::make_room(options.clients_max);
         let (listener, address) = listen_on(options.listen)?;
         let mut listeners = vec![Listener::Tcp(listener)];
         let mut tls_port = None;
@@ -134,7 +134,8 @@ impl Server {
             mailboxes.push(Mailbox::new(waker));
         }
         let metrics = options.metrics.map(Listening::at).transpose()?;
-        let (checkpoints, asked) = channel();
+        let files = FileRoom::now(options.workers);
+        options.clients_max = clients_max(&files, options.clients_max)?;
         let shared = Arc::new(Shared::new(
             options,
             (address, tls_port),
@@ -142,7 +143,7 @@ impl Server {
             store.into(),
             mailboxes,
             acceptor_waker,
-            checkpoints,
+            (files, run_id()?),
         ));
         let listening = Arc::downgrade(&shared);
         shared.store.on_durable(move || {
@@ -150,7 +151,7 @@ impl Server {
                 shared.mailboxes.iter().for_each(Mailbox::epoch_advanced);
             }
         });
-        let server = Self::start_threads(&shared, (acceptor_poll, listeners), polls, asked, metrics);
+        let server = Self::start_threads(&shared, (acceptor_poll, listeners), polls, metrics);
         match &server {
             Ok(_) => tracing::info!(%address, workers = shared.options.workers, "serving"),
             // Threads that were started before the one that failed end by this.
@@ -163,7 +164,6 @@ impl Server {
         shared: &Arc<Shared>,
         (acceptor_poll, listeners): (Poll, Vec<Listener>),
         polls: Vec<Poll>,
-        asked: Receiver<Place>,
         metrics: Option<Listening>,
     ) -> Result<Self, StartError> {
         let mut workers = Vec::new();
@@ -173,7 +173,7 @@ impl Server {
             workers.push(spawn(format!("skein-worker-{number}"), run)?);
         }
         let kept = shared.clone();
-        let keeper = spawn("skein-keeper".to_owned(), move || keep(&kept, &asked))?;
+        let keeper = spawn("skein-keeper".to_owned(), move || keep(&kept))?;
         let pulse = shared.clone();
         let pulse = spawn("skein-pulse".to_owned(), move || pulse::run(&pulse))?;
         let acceptor =
@@ -225,7 +225,6 @@ impl Server {
             }
         }
         let shared = &self.shared;
-        shared.end_checkpoints();
         if self.keeper.join().is_err() {
             failed_threads.push("keeper: panicked".to_owned());
         }
@@ -271,6 +270,30 @@ fn acl(options: &mut ServerOptions) -> Result<Acl, StartError> {
     Ok(acl)
 }
 
+/// How many clients there may be, of so many that are wanted.
+fn clients_max(files: &FileRoom, wanted: usize) -> Result<usize, StartError> {
+    let clients = files.make(wanted);
+    if clients == 0 {
+        return Err(StartError::TooFewFiles { limit: files::limit().unwrap_or(0), kept: files.kept });
+    }
+    if clients < wanted {
+        let (limit, kept) = (files::limit(), files.kept);
+        tracing::warn!(
+            limit,
+            kept,
+            "clients_max is lowered from {wanted} to {clients}: the limit on open files has no room for more beside those that are kept for logs and checkpoints; raise it (ulimit -n)"
+        );
+    }
+    Ok(clients)
+}
+
+/// 20 random bytes in hexadecimal digits.
+fn run_id() -> Result<String, StartError> {
+    let mut bytes = [0; 20];
+    getrandom::fill(&mut bytes).map_err(|error| system("random numbers")(error.into()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 pub(crate) fn spawn<R: Send + 'static>(
     name: String,
     run: impl FnOnce() -> R + Send + 'static,
@@ -305,15 +328,18 @@ fn guarded<R: Send + 'static>(
     }
 }
 
-/// Writes the checkpoints that clients wait for, one after the other.
-fn keep(shared: &Shared, asked: &Receiver<Place>) {
-    while let Ok(who) = asked.recv() {
-        let result = shared.store.checkpoint();
-        if let Err(error) = &result {
-            tracing::error!(%error, "a checkpoint failed");
-        }
-        shared.mailboxes[who.worker].send(|mail| mail.checkpoints.push((who, result)));
-    }
+/// Writes the checkpoints that clients wait for, one after the other: each for all who asked before it began.
+fn keep(shared: &Shared) {
+    shared.checkpoints.serve(
+        || {
+            let done = shared.store.checkpoint();
+            if let Err(error) = &done {
+                tracing::error!(%error, "a checkpoint failed");
+            }
+            done.map_err(Fault::from)
+        },
+        |askers, done| shared.tell_of_checkpoint(askers, done),
+    );
 }
 
 #[cfg(test)]

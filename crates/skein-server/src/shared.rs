@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -10,17 +9,24 @@ use mio::Waker;
 use skein_sync::locks::lock;
 
 use crate::acl::Acl;
+use crate::checkpoints::Checkpoints;
 use crate::client::Lookups;
 use crate::clients::{Clients, Place};
+use crate::commands::Fault;
 use crate::cursors::Cursors;
-use crate::engine::{Durability, Engine, Ticket};
+use crate::engine::{Durability, Engine, StoreStats, Ticket};
+use crate::files::FileRoom;
 use crate::gate::Gate;
 use crate::observe::{Observed, Observing, Seen};
 use crate::pause::Pause;
 use crate::settings::Settings;
 use crate::tls::TlsPort;
 use crate::transport::Transport;
-use crate::{ServerOptions, TlsClients, engine};
+use crate::warnings::Warnings;
+use crate::{ServerOptions, TlsClients};
+
+/// To who asks for a checkpoint of a server that stops.
+pub(crate) const STOPPING: Fault = Fault::text("ERR the server is stopping");
 
 /// The server, as all its threads see it.
 #[derive(Debug)]
@@ -46,8 +52,13 @@ pub(crate) struct Shared {
     pub started: Instant,
     /// When that was.
     pub started_unix_s: u64,
+    /// Tells this run of the server from all others: 40 hexadecimal digits, as Redis has them.
+    pub run_id: String,
+    /// How many connections the limit on open files has room for.
+    pub files: FileRoom,
     /// One per worker.
     pub mailboxes: Vec<Mailbox>,
+    pub warnings: Warnings,
     /// How it is observed, and what came of it.
     pub observing: Observing,
     /// Wakes the acceptor.
@@ -58,9 +69,19 @@ pub(crate) struct Shared {
     pub accepted: AtomicU64,
     pub refused: AtomicU64,
     /// What the statistics were when they were last reset.
-    counted_before: Mutex<(Statistics, Seen)>,
-    /// To the thread that writes checkpoints; `None` once the server has stopped.
-    checkpoints: Mutex<Option<Sender<Place>>>,
+    counted_before: Mutex<Before>,
+    /// Those that clients wait for.
+    pub checkpoints: Checkpoints,
+}
+
+/// What there was when the statistics were last reset.
+#[derive(Debug, Default)]
+struct Before {
+    statistics: Statistics,
+    seen: Seen,
+    /// Keys that the store has removed by itself.
+    expired: u64,
+    evicted: u64,
 }
 
 /// What INFO stats counts.
@@ -91,7 +112,7 @@ pub(crate) struct Mail {
     pub connections: Vec<Transport>,
     /// Clients to disconnect.
     pub kills: Vec<Place>,
-    pub checkpoints: Vec<(Place, Result<(), engine::Error>)>,
+    pub checkpoints: Vec<(Place, Result<(), Fault>)>,
 }
 
 /// A worker in numbers. Only the worker writes them (but for `connections`), so plain stores suffice; on lines
@@ -216,7 +237,7 @@ impl Shared {
         store: Engine,
         mailboxes: Vec<Mailbox>,
         acceptor: Waker,
-        checkpoints: Sender<Place>,
+        (files, run_id): (FileRoom, String),
     ) -> Self {
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
         Self {
@@ -235,7 +256,10 @@ impl Shared {
             store,
             started: Instant::now(),
             started_unix_s: seed / 1000,
+            run_id,
+            files,
             mailboxes,
+            warnings: Warnings::default(),
             observing: Observing::default(),
             acceptor,
             stop: AtomicBool::new(false),
@@ -243,7 +267,7 @@ impl Shared {
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             counted_before: Mutex::default(),
-            checkpoints: Mutex::new(Some(checkpoints)),
+            checkpoints: Checkpoints::default(),
         }
     }
 
@@ -252,6 +276,7 @@ impl Shared {
         // Release: pairs with the Acquire in `stopping`; the wakes below carry the news, this only orders it.
         self.stop.store(true, Ordering::Release);
         self.pause.close();
+        self.tell_of_checkpoint(self.checkpoints.close(), &Err(STOPPING));
         if let Err(cause) = self.acceptor.wake() {
             tracing::error!(%cause, "cannot wake the acceptor");
         }
@@ -261,6 +286,13 @@ impl Shared {
     /// Has all workers look at what has changed.
     pub(crate) fn wake_workers(&self) {
         self.mailboxes.iter().for_each(Mailbox::wake);
+    }
+
+    /// Answers those who asked for a checkpoint.
+    pub(crate) fn tell_of_checkpoint(&self, askers: Vec<Place>, done: &Result<(), Fault>) {
+        for who in askers {
+            self.mailboxes[who.worker].send(|mail| mail.checkpoints.push((who, done.clone())));
+        }
     }
 
     pub(crate) fn stopping(&self) -> bool {
@@ -299,8 +331,8 @@ impl Shared {
     /// What was counted since the last reset.
     pub(crate) fn statistics(&self) -> Statistics {
         // Counted under the lock, so that no reset comes between the two.
-        let (before, _) = &*lock(&self.counted_before);
-        let now = self.counted();
+        let before = lock(&self.counted_before);
+        let (before, now) = (&before.statistics, self.counted());
         Statistics {
             accepted: now.accepted - before.accepted,
             refused: now.refused - before.refused,
@@ -316,14 +348,22 @@ impl Shared {
 
     pub(crate) fn reset_statistics(&self) {
         let mut before = lock(&self.counted_before);
-        *before = (self.counted(), self.observed());
+        let StoreStats { expired, evicted, .. } = self.store.stats();
+        *before = Before { statistics: self.counted(), seen: self.observed(), expired, evicted };
+    }
+
+    /// Keys that have expired and those that were evicted since the last reset, from what the store counts since it was opened.
+    pub(crate) fn removed_keys(&self, stats: &StoreStats) -> (u64, u64) {
+        let before = lock(&self.counted_before);
+        // The numbers may be older than a reset.
+        (stats.expired.saturating_sub(before.expired), stats.evicted.saturating_sub(before.evicted))
     }
 
     /// What was counted of the commands since the last reset.
     pub(crate) fn seen(&self) -> Seen {
-        let (_, before) = &*lock(&self.counted_before);
+        let before = lock(&self.counted_before);
         let mut seen = self.observed();
-        seen.subtract(before);
+        seen.subtract(&before.seen);
         seen
     }
 
@@ -362,19 +402,13 @@ impl Shared {
         usize::try_from(self.total(|counts| &counts.buffers)).unwrap_or(usize::MAX)
     }
 
+    /// All memory that counts besides the store's.
+    pub(crate) fn beside_store(&self) -> usize {
+        self.buffer_bytes() + self.observing.slowlog.memory() + self.acl.log.memory()
+    }
+
     /// A sum over the workers.
     pub(crate) fn total(&self, counter: impl Fn(&Counts) -> &AtomicU64) -> u64 {
         self.mailboxes.iter().map(|mailbox| counter(&mailbox.counts).load(Ordering::Relaxed)).sum()
-    }
-
-    /// Has a checkpoint written; false if the server has stopped.
-    pub(crate) fn ask_checkpoint(&self, who: Place) -> bool {
-        let sender = lock(&self.checkpoints);
-        sender.as_ref().is_some_and(|sender| sender.send(who).is_ok())
-    }
-
-    /// Lets the thread that writes checkpoints end.
-    pub(crate) fn end_checkpoints(&self) {
-        lock(&self.checkpoints).take();
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use skein_sync::locks::lock;
 
+use super::patterns::AllKeys;
 use super::rules::RuleError;
 use super::user::User;
 use super::users::{ByName, SetError, Users, merge};
@@ -57,7 +58,7 @@ impl Users {
         let _saving = lock(&self.saving);
         let mut text = Vec::new();
         for user in self.all() {
-            text.extend_from_slice(&user.print());
+            text.extend_from_slice(&user.print(AllKeys::ReadBack));
             text.push(b'\n');
         }
         if text.len() as u64 > BYTES_MAX {
@@ -166,7 +167,11 @@ mod tests {
     use super::*;
 
     fn lines(users: &Users) -> Vec<String> {
-        users.all().iter().map(|user| String::from_utf8(user.print()).expect("text")).collect()
+        users
+            .all()
+            .iter()
+            .map(|user| String::from_utf8(user.print(AllKeys::ReadBack)).expect("text"))
+            .collect()
     }
 
     #[test]

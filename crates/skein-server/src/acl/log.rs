@@ -2,11 +2,13 @@
 //!
 //! Bounded in all directions, because who fills it need not have a password: so many entries, and so many bytes of what a client sent.
 
-use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use skein_sync::locks::lock;
+
+use crate::newest::{Newest, Weighed};
 
 /// The same again within this time is counted, and is no entry of its own.
 const SAME_WITHIN: Duration = Duration::from_mins(1);
@@ -14,8 +16,8 @@ const SAME_WITHIN: Duration = Duration::from_mins(1);
 /// Only so many of the newest are looked at for the same.
 const LOOKED_AT: usize = 10;
 
-/// Bytes of an entry's name or object.
-const TEXT_BYTES_MAX: usize = 128;
+/// Bytes of an entry's name or object, and of each name of its client.
+pub(crate) const TEXT_BYTES_MAX: usize = 128;
 
 /// What was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,17 +58,26 @@ pub(crate) struct Entry {
     pub at: Instant,
 }
 
+impl Weighed for Entry {
+    fn memory(&self) -> usize {
+        let Case { object, user, client, .. } = &self.case;
+        size_of::<Self>() + object.capacity() + user.capacity() + client.capacity()
+    }
+}
+
 /// The newest first.
 #[derive(Debug, Default)]
-pub(crate) struct Log(Mutex<VecDeque<Entry>>);
+pub(crate) struct Log {
+    entries: Mutex<Newest<Entry>>,
+    /// Their bytes, to be read without the lock.
+    bytes: AtomicUsize,
+}
 
 impl Log {
-    /// Adds a case; the log has at most `most` entries then.
-    pub(crate) fn add(&self, mut case: Case, most: usize) {
-        case.object.truncate(TEXT_BYTES_MAX);
-        case.user.truncate(TEXT_BYTES_MAX);
+    /// Adds a case, whose texts are not longer than [`TEXT_BYTES_MAX`]; the log has at most `most` entries then.
+    pub(crate) fn add(&self, case: Case, most: usize) {
         let at = Instant::now();
-        let mut entries = lock(&self.0);
+        let mut entries = lock(&self.entries);
         let same = |entry: &Entry| {
             let (a, b) = (&entry.case, &case);
             (a.reason, a.in_multi, &a.object, &a.user) == (b.reason, b.in_multi, &b.object, &b.user)
@@ -74,18 +85,30 @@ impl Log {
         };
         let known = entries.iter().take(LOOKED_AT).position(same);
         let count = known.and_then(|place| entries.remove(place)).map_or(0, |entry| entry.count);
-        entries.push_front(Entry { case, count: count + 1, at });
-        entries.truncate(most);
+        entries.add(Entry { case, count: count + 1, at }, most);
+        self.count(&entries);
+    }
+
+    fn count(&self, entries: &Newest<Entry>) {
+        // Relaxed: a number for people and for the memory limit.
+        self.bytes.store(entries.memory(), Ordering::Relaxed);
+    }
+
+    /// Bytes of the entries.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// The newest ones.
     pub(crate) fn newest(&self, count: usize) -> Vec<Entry> {
-        lock(&self.0).iter().take(count).cloned().collect()
+        lock(&self.entries).iter().take(count).cloned().collect()
     }
 
     /// Forgets the oldest, until there are so many.
     pub(crate) fn shorten(&self, most: usize) {
-        lock(&self.0).truncate(most);
+        let mut entries = lock(&self.entries);
+        entries.cut(most);
+        self.count(&entries);
     }
 }
 
@@ -108,11 +131,10 @@ mod tests {
             log.newest(10).into_iter().map(|entry| (entry.case.object, entry.count)).collect();
         assert_eq!(found, [(b"a".to_vec(), 3), (b"b".to_vec(), 1)]);
         for i in 0..1000 {
-            log.add(case(&format!("{i}{}", "x".repeat(1000))), 20);
+            log.add(case(&format!("{i}")), 20);
         }
         let entries = log.newest(usize::MAX);
-        assert_eq!(entries.len(), 20);
-        assert!(entries.iter().all(|entry| entry.case.object.len() == TEXT_BYTES_MAX));
+        assert_eq!((entries.len(), log.memory()), (20, entries.iter().map(Entry::memory).sum()));
         log.add(case("none"), 0);
         assert!(log.newest(1).is_empty());
         log.add(case("a"), 1);

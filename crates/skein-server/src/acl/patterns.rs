@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::commands::glob;
+use crate::commands::glob::{Glob, literal_prefix};
 use crate::commands::skein::bounds::Range;
 
 /// What is done to a key, or may be.
@@ -28,11 +28,31 @@ impl Access {
     }
 }
 
+/// How a pattern is written that allows everything, but was not written as `~*`. In Redis, after `~*` no pattern may be added, and after `%RW~*` they may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AllKeys {
+    /// As Redis has it: what it prints is not always what it reads.
+    AsInRedis,
+    /// So that it is the same when it is read.
+    ReadBack,
+}
+
+impl AllKeys {
+    fn text(self) -> &'static [u8] {
+        match self {
+            Self::AsInRedis => b"~*",
+            Self::ReadBack => b"%RW~*",
+        }
+    }
+}
+
 /// A pattern, and what it allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyPattern {
     pub access: Access,
     pub pattern: Vec<u8>,
+    /// The same, compiled.
+    glob: Glob,
 }
 
 impl KeyPattern {
@@ -57,15 +77,23 @@ impl KeyPattern {
             }
             _ => return None,
         };
-        (access != Access::NONE && is_word(pattern)).then(|| Self { access, pattern: pattern.to_vec() })
+        (access != Access::NONE && is_word(pattern)).then(|| Self::new(access, pattern))
     }
 
-    /// Whether it allows everything, as `~*` does.
+    fn new(access: Access, pattern: &[u8]) -> Self {
+        Self { access, pattern: pattern.to_vec(), glob: Glob::new(pattern) }
+    }
+
+    /// Whether it allows everything.
     pub(super) fn is_all(&self) -> bool {
         self.access == Access::BOTH && self.pattern == b"*"
     }
 
-    pub(super) fn print(&self, out: &mut Vec<u8>) {
+    pub(super) fn print(&self, all_keys: AllKeys, out: &mut Vec<u8>) {
+        if self.is_all() {
+            out.extend_from_slice(all_keys.text());
+            return;
+        }
         out.extend_from_slice(match (self.access.read, self.access.write) {
             (true, false) => b"%R~",
             (false, true) => b"%W~",
@@ -75,7 +103,7 @@ impl KeyPattern {
     }
 
     pub(super) fn allows(&self, key: &[u8], access: Access) -> bool {
-        self.access.includes(access) && glob::matches(&self.pattern, key)
+        self.access.includes(access) && self.glob.matches(key, &mut 0)
     }
 
     /// Whether it allows this with every key that could lie in the range. Only a pattern that is a prefix and a star can say so.
@@ -99,7 +127,7 @@ impl KeyPattern {
     fn prefix(&self) -> Option<Vec<u8>> {
         let (b'*', head) = self.pattern.split_last()? else { return None };
         let backslashes = head.iter().rev().take_while(|byte| **byte == b'\\').count();
-        let (prefix, whole) = glob::literal_prefix(head);
+        let (prefix, whole) = literal_prefix(head);
         (whole && backslashes % 2 == 0).then_some(prefix)
     }
 }
@@ -136,7 +164,7 @@ mod tests {
         ] {
             let found = pattern(rule);
             let mut out = Vec::new();
-            found.print(&mut out);
+            found.print(AllKeys::ReadBack, &mut out);
             assert_eq!((found.access, &*out), (access, printed.as_bytes()), "{rule}");
         }
         for bad in ["", "a", "%", "%R", "%~a", "%X~a", "%RX~a", "~a b", "~a\0", "%R~\n"] {
@@ -172,7 +200,7 @@ mod tests {
                 "{rule} {min} {max}"
             );
         }
-        let last = KeyPattern { access: Access::BOTH, pattern: b"\xff*".to_vec() };
+        let last = KeyPattern::new(Access::BOTH, b"\xff*");
         assert!(last.allows_range(&range("[", "+").after(b"\xff".to_vec()).expect("a rest"), Access::READ));
     }
 }

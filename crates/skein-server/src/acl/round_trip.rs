@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::file::parse;
+use super::patterns::AllKeys;
 use super::user::User;
 
 /// # Panics
 /// If one of the users is another one after it was printed and read.
 pub(crate) fn assert_read_back(users: &[Arc<User>]) {
-    let lines: Vec<Vec<u8>> = users.iter().map(|user| user.print()).collect();
+    let lines: Vec<Vec<u8>> = users.iter().map(|user| user.print(AllKeys::ReadBack)).collect();
     let found = parse("printed", &lines.join(&b'\n')).unwrap_or_else(|error| panic!("{error}: {users:?}"));
     assert!(found.values().eq(users), "{users:?}\n{found:?}");
 }
@@ -41,6 +42,9 @@ mod tests {
         "%R~a*",
         "%W~b",
         "%RW~c",
+        "%RW~*",
+        "%R~*",
+        "%W~*",
         "allkeys",
         "resetkeys",
         "&ch",

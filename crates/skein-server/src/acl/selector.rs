@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::ids::{CommandSet, Target};
 use super::needs::{Touched, touched};
-use super::patterns::{self, Access, KeyPattern, is_word};
+use super::patterns::{self, Access, AllKeys, KeyPattern, is_word};
 use super::rules::{CommandRule, RuleError};
 use crate::commands::skein::bounds::Range;
 use crate::resp::Args;
@@ -56,7 +56,11 @@ impl Selector {
 
     /// Whether no request would be refused.
     pub(super) fn allows_all(&self) -> bool {
-        self.all_keys && self.commands.set.is_all()
+        self.allows_all_keys() && self.commands.set.is_all()
+    }
+
+    fn allows_all_keys(&self) -> bool {
+        self.all_keys || self.keys.iter().any(KeyPattern::is_all)
     }
 
     fn set_all_commands(&mut self, allowed: bool) {
@@ -99,12 +103,7 @@ impl Selector {
         if self.all_keys {
             return Err(RuleError::AfterAllKeys);
         }
-        let pattern = KeyPattern::parse(rule).ok_or(RuleError::Syntax)?;
-        if pattern.is_all() {
-            self.set_all_keys();
-        } else {
-            patterns::add(&mut self.keys, pattern);
-        }
+        patterns::add(&mut self.keys, KeyPattern::parse(rule).ok_or(RuleError::Syntax)?);
         Ok(())
     }
 
@@ -158,7 +157,7 @@ impl Selector {
         if !target.row().has_flag("no_auth") && !self.commands.allow(target, args) {
             return Err(Denied::Command(target.name()));
         }
-        if self.all_keys {
+        if self.allows_all_keys() {
             return Ok(());
         }
         match touched(target.command, args) {
@@ -192,13 +191,13 @@ impl Selector {
     }
 
     /// The patterns of keys, as they are written.
-    pub(crate) fn print_keys(&self) -> Vec<u8> {
+    pub(crate) fn print_keys(&self, all_keys: AllKeys) -> Vec<u8> {
         if self.all_keys {
             return b"~*".to_vec();
         }
         let print = |pattern: &KeyPattern| {
             let mut out = Vec::new();
-            pattern.print(&mut out);
+            pattern.print(all_keys, &mut out);
             out
         };
         self.keys.iter().map(print).collect::<Vec<_>>().join(&b' ')
@@ -214,8 +213,8 @@ impl Selector {
     }
 
     /// All of it, as rules that make it out of nothing.
-    pub(crate) fn print(&self) -> Vec<u8> {
-        let mut parts = vec![self.print_keys()];
+    pub(crate) fn print(&self, all_keys: AllKeys) -> Vec<u8> {
+        let mut parts = vec![self.print_keys(all_keys)];
         if !self.all_channels {
             parts.push(b"resetchannels".to_vec());
         }

@@ -1,6 +1,7 @@
 //! A user: whether it may enter, by which passwords, and what it may do then.
 
 use super::ids::Target;
+use super::patterns::AllKeys;
 use super::rules::RuleError;
 use super::secret::Hash;
 use super::selector::{Denied, Selector};
@@ -148,13 +149,13 @@ impl User {
     }
 
     /// The line that makes it, in an ACL file and in ACL LIST.
-    pub(crate) fn print(&self) -> Vec<u8> {
+    pub(crate) fn print(&self, all_keys: AllKeys) -> Vec<u8> {
         let mut words: Vec<Vec<u8>> = vec![b"user".to_vec(), self.name.clone()];
         words.extend(self.flags().into_iter().map(|flag| flag.as_bytes().to_vec()));
         words.extend(self.passwords.iter().map(|hash| format!("#{hash}").into_bytes()));
-        words.push(self.root.print());
+        words.push(self.root.print(all_keys));
         for selector in &self.selectors {
-            words.push([b"(", &*selector.print(), b")"].concat());
+            words.push([b"(", &*selector.print(all_keys), b")"].concat());
         }
         words.join(&b' ')
     }

@@ -5,11 +5,14 @@ mod list;
 mod pause;
 mod tracking;
 
+use std::sync::Arc;
+
 use super::connection::{BAD_NAME, checked_name};
 use super::fault::SYNTAX;
+use super::limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand};
-use super::{Context, Fault, Next, is};
-use crate::client::Replies;
+use super::{Context, Fault, Next, QUOTED_BYTES_MAX, is, quoted};
+use crate::clients::Said;
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 use filter::{Filter, check_kind};
@@ -87,14 +90,17 @@ pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
             name => reply.bulk(name),
         },
         "setname" => {
-            context.client.card.said().name = checked_name(args.get(2), BAD_NAME)?;
+            let name = checked_name(args.get(2), "Client names", BAD_NAME)?;
+            context.client.say(|said| said.name = name);
             reply.ok();
         }
         "setinfo" => {
             set_info(context, args.get(2), args.get(3))?;
             reply.ok();
         }
-        "info" => reply.text(&line(context.shared, context.client, &context.client.card, "client|info")),
+        "info" => {
+            reply.text(&line(context.shared, context.client, &context.client.card, "client|info", usize::MAX))
+        }
         "list" => write_list(context, args, reply)?,
         "kill" => return kill(context, args, reply),
         "pause" => return pause::begin(context.shared, args, reply),
@@ -105,7 +111,8 @@ pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
         "tracking" => tracking::set(args, reply)?,
         "trackinginfo" => tracking::info(reply),
         "no-evict" => {
-            context.client.card.said().no_evict = parse_switch(args.get(2))?;
+            let no_evict = parse_switch(args.get(2))?;
+            context.client.say(|said| said.no_evict = no_evict);
             reply.ok();
         }
         "reply" => set_replies(context, args.get(2), reply)?,
@@ -115,19 +122,17 @@ pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
 }
 
 fn set_info(context: &mut Context<'_>, attribute: &[u8], value: &[u8]) -> Result<(), Fault> {
-    let mut said = context.client.card.said();
-    let (place, name) = if is(attribute, "lib-name") {
-        (&mut said.library, "lib-name")
+    let (place, name): (fn(&mut Said) -> &mut Vec<u8>, _) = if is(attribute, "lib-name") {
+        (|said| &mut said.library, "lib-name")
     } else if is(attribute, "lib-ver") {
-        (&mut said.library_version, "lib-ver")
+        (|said| &mut said.library_version, "lib-ver")
     } else {
-        let mut text = b"ERR Unrecognized option '".to_vec();
-        text.extend_from_slice(attribute);
-        text.push(b'\'');
-        return Err(Fault::owned(text));
+        let shown = quoted(attribute, QUOTED_BYTES_MAX);
+        return Err(Fault::owned([b"ERR Unrecognized option '", shown, b"'"].concat()));
     };
     let fault = Fault::owned(format!("ERR {name} cannot contain spaces, newlines or special characters."));
-    *place = checked_name(value, fault)?;
+    let value = checked_name(value, name, fault)?;
+    context.client.say(|said| *place(said) = value);
     Ok(())
 }
 
@@ -144,15 +149,12 @@ fn parse_switch(text: &[u8]) -> Result<bool, Fault> {
 fn set_replies(context: &mut Context<'_>, text: &[u8], reply: &mut Reply<'_>) -> Result<(), Fault> {
     let replies = &mut context.client.replies;
     if is(text, "ON") {
-        *replies = Replies::All;
+        replies.turn_on();
         reply.ok();
     } else if is(text, "OFF") {
-        *replies = Replies::None;
+        replies.turn_off();
     } else if is(text, "SKIP") {
-        // Who wants none at all does not want the one after the next.
-        if *replies != Replies::None {
-            *replies = Replies::SkipNext;
-        }
+        replies.skip_next();
     } else {
         return Err(SYNTAX);
     }
@@ -160,6 +162,7 @@ fn set_replies(context: &mut Context<'_>, text: &[u8], reply: &mut Reply<'_>) ->
 }
 
 fn write_list(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    // By number, so that each is found soon: any number of them may be named, and one any number of times.
     let mut cards = context.shared.clients.all();
     if args.len() == 4 && is(args.get(2), "TYPE") {
         let normal = check_kind(args.get(3))?;
@@ -168,13 +171,22 @@ fn write_list(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> 
         let bad = Fault::text("ERR Invalid client ID");
         let ids = args.from(3).map(|text| parse_i64(text).ok_or(bad.clone()));
         let ids = ids.collect::<Result<Vec<i64>, Fault>>()?;
-        let card_of = |id: i64| cards.iter().find(|card| i64::try_from(card.place.client) == Ok(id)).cloned();
+        let card_of = |id: i64| {
+            let id = u64::try_from(id).ok()?;
+            let at = cards.binary_search_by_key(&id, |card| card.place.client).ok()?;
+            Some(Arc::clone(&cards[at]))
+        };
         cards = ids.into_iter().filter_map(card_of).collect();
     } else if args.len() != 2 {
         return Err(SYNTAX);
     }
-    let lines = cards.iter().map(|card| line(context.shared, context.client, card, "client|list"));
-    reply.text(&lines.collect::<String>());
+    let limit = ReplyLimit::new(context.shared, reply, "name fewer clients at a time, with ID");
+    let mut lines = String::new();
+    for card in &cards {
+        lines.push_str(&line(context.shared, context.client, card, "client|list", usize::MAX));
+        limit.check_bytes(lines.len())?;
+    }
+    reply.text(&lines);
     Ok(())
 }
 

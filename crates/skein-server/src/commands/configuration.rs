@@ -9,8 +9,9 @@ mod tls;
 mod values;
 
 use super::fault::SYNTAX;
+use super::glob::Glob;
 use super::subcommands::{Subcommands, help, subcommand};
-use super::{Context, Fault, Next, glob, is};
+use super::{Context, Fault, Next, is};
 use crate::resp::{Args, Reply};
 use crate::shared::Shared;
 use skein_sync::locks::lock;
@@ -58,14 +59,19 @@ pub(super) fn config(
 }
 
 fn get(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) {
-    // As in Redis, a name that is no pattern comes back as it was written.
-    let named = |parameter: &Parameter| {
-        let fits = |pattern: &&[u8]| glob::matches(&pattern.to_ascii_lowercase(), parameter.name.as_bytes());
-        let pattern = args.from(2).find(fits)?;
+    // As in Redis, a name that is no pattern comes back as it was written, and the first that fits names the parameter.
+    let mut names: Vec<Option<&[u8]>> = vec![None; PARAMETERS.len()];
+    for pattern in args.from(2) {
         let plain = !pattern.iter().any(|byte| b"[*?".contains(byte));
-        Some((if plain { pattern } else { parameter.name.as_bytes() }, parameter.value(shared)))
-    };
-    let found: Vec<(&[u8], String)> = PARAMETERS.iter().filter_map(named).collect();
+        let glob = Glob::new(&pattern.to_ascii_lowercase());
+        for (parameter, name) in PARAMETERS.iter().zip(&mut names).filter(|(_, name)| name.is_none()) {
+            let full = parameter.name.as_bytes();
+            *name = glob.matches(full, &mut 0).then_some(if plain { pattern } else { full });
+        }
+    }
+    let found = PARAMETERS.iter().zip(names);
+    let found: Vec<_> =
+        found.filter_map(|(parameter, name)| Some((name?, parameter.value(shared)))).collect();
     reply.map(found.len());
     for (name, value) in found {
         reply.bulk(name);

@@ -4,7 +4,6 @@ use super::access::denied::remember_login;
 use super::fault::NO_AUTH;
 use super::{Command, Context, Fault, Handler, Next, is};
 use crate::acl::DEFAULT;
-use crate::client::Replies;
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Protocol, Reply};
 
@@ -76,7 +75,8 @@ pub(super) fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Repl
             log_in(context, args.get(0), args.get(at + 1), args.get(at + 2))?;
             at += 3;
         } else if is(args.get(at), "SETNAME") && rest >= 1 {
-            context.client.card.said().name = checked_name(args.get(at + 1), BAD_NAME)?;
+            let name = checked_name(args.get(at + 1), "Client names", BAD_NAME)?;
+            context.client.say(|said| said.name = name);
             at += 2;
         } else {
             let mut text = b"ERR Syntax error in HELLO option '".to_vec();
@@ -116,8 +116,17 @@ fn greet(context: &Context<'_>, reply: &mut Reply<'_>) {
     reply.array(0);
 }
 
-/// Names go into lists that are read line by line and word by word.
-pub(super) fn checked_name(name: &[u8], fault: Fault) -> Result<Vec<u8>, Fault> {
+/// Bytes of what a client may call itself or its library. Redis has no bound; every client has such names, and every list of clients shows them.
+const NAME_BYTES_MAX: usize = 1024;
+
+/// Names go into lists that are read line by line and word by word; `what` they are, for the error if one is too long.
+pub(super) fn checked_name(name: &[u8], what: &str, fault: Fault) -> Result<Vec<u8>, Fault> {
+    if name.len() > NAME_BYTES_MAX {
+        let len = name.len();
+        return Err(Fault::owned(format!(
+            "ERR {what} cannot be longer than {NAME_BYTES_MAX} bytes; this one has {len}"
+        )));
+    }
     if name.iter().all(u8::is_ascii_graphic) { Ok(name.to_vec()) } else { Err(fault) }
 }
 
@@ -125,10 +134,10 @@ pub(super) fn checked_name(name: &[u8], fault: Fault) -> Result<Vec<u8>, Fault> 
 pub(super) fn reset(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
     let client = &mut *context.client;
     client.set_protocol(Protocol::default());
-    client.replies = Replies::All;
+    client.replies.reset();
     client.leave_multi();
     client.log_out(&context.shared.acl.users);
-    client.card.said().name.clear();
+    client.say(|said| said.name = Vec::new());
     reply.set_protocol(client.protocol);
     reply.simple("RESET");
     Ok(Next::Done)

@@ -3,9 +3,11 @@
 pub(crate) mod keys;
 
 use super::fault::SYNTAX;
+use super::glob::Glob;
+use super::limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand};
 use super::table::COMMANDS;
-use super::{Command, Context, Fault, Next, find, glob, is};
+use super::{Command, Context, Fault, Next, find, is};
 use crate::acl::{Categories, Category, Target};
 use crate::resp::{Args, Reply};
 
@@ -30,13 +32,19 @@ const HELP: &[&str] = &[
 pub(super) const SUBCOMMANDS: Subcommands =
     &[("count", 2), ("docs", -2), ("getkeys", -4), ("info", -2), ("list", -2), ("help", 2)];
 
-pub(super) fn command(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<Next, Fault> {
+pub(super) fn command(
+    context: &mut Context<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Next, Fault> {
+    // A name may stand any number of times, and is answered each time.
+    let limit = ReplyLimit::new(context.shared, reply, "name fewer commands at a time");
     let subcommand = if args.len() == 1 { "info" } else { subcommand("command", SUBCOMMANDS, args)? };
     match subcommand {
         "count" => reply.count(COMMANDS.len()),
-        "docs" => docs(args, reply),
+        "docs" => docs(args, &limit, reply)?,
         "getkeys" => keys::keys(args, reply)?,
-        "info" => details(args, reply),
+        "info" => details(args, &limit, reply)?,
         "list" => list(args, reply)?,
         _ => help(HELP, reply),
     }
@@ -52,10 +60,11 @@ fn named(args: &Args<'_>) -> Vec<Option<usize>> {
 }
 
 /// As COMMAND INFO of Redis 7: ten elements a command.
-fn details(args: &Args<'_>, reply: &mut Reply<'_>) {
+fn details(args: &Args<'_>, limit: &ReplyLimit, reply: &mut Reply<'_>) -> Result<(), Fault> {
     let commands = named(args);
     reply.array(commands.len());
     for command in commands {
+        limit.check(reply)?;
         let Some(index) = command else {
             reply.null();
             continue;
@@ -82,6 +91,7 @@ fn details(args: &Args<'_>, reply: &mut Reply<'_>) {
             reply.set(0);
         }
     }
+    limit.check(reply)
 }
 
 /// The categories of the command at this place.
@@ -89,7 +99,7 @@ fn categories_at(index: usize) -> Categories {
     Target::whole(index).categories()
 }
 
-fn docs(args: &Args<'_>, reply: &mut Reply<'_>) {
+fn docs(args: &Args<'_>, limit: &ReplyLimit, reply: &mut Reply<'_>) -> Result<(), Fault> {
     let commands: Vec<&Command> = named(args).into_iter().flatten().map(|index| &COMMANDS[index]).collect();
     reply.map(commands.len());
     for command in commands {
@@ -101,18 +111,19 @@ fn docs(args: &Args<'_>, reply: &mut Reply<'_>) {
             reply.bulk(name.as_bytes());
             reply.bulk(text.as_bytes());
         }
+        limit.check(reply)?;
     }
+    Ok(())
 }
 
 fn list(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let glob = Glob::new(&args.from(4).next().unwrap_or_default().to_ascii_lowercase());
     let wanted = |(index, command): &(usize, &Command)| match args.len() {
         2 => true,
         _ if is(args.get(3), "ACLCAT") => {
             Category::find(args.get(4)).is_some_and(|category| categories_at(*index).has(category))
         }
-        _ if is(args.get(3), "PATTERN") => {
-            glob::matches(&args.get(4).to_ascii_lowercase(), command.name.as_bytes())
-        }
+        _ if is(args.get(3), "PATTERN") => glob.matches(command.name.as_bytes(), &mut 0),
         // There are no modules.
         _ => false,
     };

@@ -4,6 +4,7 @@ mod object;
 mod random;
 mod remove;
 
+use super::glob::Glob;
 use super::task::{RangeTask, Shape, Task};
 use super::{Context, Fault, Next, scan};
 use crate::engine::{Direction, RowRef};
@@ -48,7 +49,7 @@ pub(super) fn kind_name(row: Option<RowRef<'_>>) -> &'static str {
 /// A pattern that begins with plain bytes looks at the keys that begin so, if keys have an order.
 pub(super) fn keys(context: &mut Context<'_>, args: &Args<'_>, _: &mut Reply<'_>) -> Result<Next, Fault> {
     let pattern = args.get(1);
-    let (range, shape) = (scan::within(context, Some(pattern)), Shape::Matching(pattern.to_vec()));
+    let (range, shape) = (scan::within(context, Some(pattern)), Shape::Matching(Glob::new(pattern)));
     let task = RangeTask::new(range, Direction::Forward, usize::MAX, shape, None);
     Ok(Next::Slices(Box::new(Task::Range(task))))
 }

@@ -5,6 +5,7 @@ mod graph;
 
 use std::time::UNIX_EPOCH;
 
+use super::limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand};
 use super::{Context, Fault, Next, QUOTED_BYTES_MAX, quoted};
 use crate::observe::events::{Event, Events, History};
@@ -53,7 +54,7 @@ pub(super) fn latency(
             reply.text(&doctor::report(millis, &events.all()));
         }
         "graph" => write_graph(events, args.get(2), reply)?,
-        "histogram" => histograms(context.shared, args, reply),
+        "histogram" => histograms(context.shared, args, reply)?,
         "history" => history(events, args.get(2), reply),
         "latest" => latest(&events.all(), reply),
         "reset" => reply.count(reset(events, args)),
@@ -108,7 +109,8 @@ fn reset(events: &Events, args: &Args<'_>) -> usize {
     }
 }
 
-fn histograms(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) {
+fn histograms(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
+    let limit = ReplyLimit::new(shared, reply, "name fewer commands at a time");
     let seen = shared.seen();
     let found = if args.len() == 2 { timed(&seen).collect() } else { named(&seen, args) };
     reply.map(found.len());
@@ -124,7 +126,9 @@ fn histograms(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) {
             reply.places(micros);
             reply.places(count);
         }
+        limit.check(reply)?;
     }
+    Ok(())
 }
 
 fn timed(seen: &Seen) -> impl Iterator<Item = (Kind, &KindSeen)> {

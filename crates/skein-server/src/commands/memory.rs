@@ -85,13 +85,13 @@ fn numbers(pairs: &[(&str, usize)], reply: &mut Reply<'_>) {
     }
 }
 
-/// All that counts as used: what the engine has, and the connections.
+/// All that counts as used: what the engine has, the connections, and the logs of requests.
 pub(crate) fn used(shared: &Shared, stats: &StoreStats) -> usize {
     stats.index_bytes
         + stats.row_bytes
         + stats.unreclaimed_bytes
         + stats.memory.buffers
-        + shared.buffer_bytes()
+        + shared.beside_store()
 }
 
 /// The most that there was.

@@ -26,6 +26,7 @@ pub(crate) mod hashes;
 pub(crate) mod introspection;
 pub(crate) mod keys;
 pub(crate) mod latency;
+mod limit;
 pub(crate) mod memory;
 pub(crate) mod scan;
 pub(crate) mod server;
@@ -256,6 +257,11 @@ pub(crate) const fn hash(name: &[u8]) -> usize {
     }
     let len = name.len();
     (letter(name[0]) * 7 + letter(name[len / 2]) * 31 + letter(name[len - 1]) * 101 + len * 61) % SLOT_COUNT
+}
+
+/// Whether a request is a line of HTTP, as a web page sends it with `fetch`: the method of its first line, or the first header.
+pub(crate) fn is_cross_protocol(name: &[u8]) -> bool {
+    is(name, "POST") || is(name, "Host:")
 }
 
 /// The reply to a request that is not run at all.

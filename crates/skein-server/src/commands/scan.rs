@@ -1,11 +1,13 @@
 //! SCAN: the keys in order, some at a time; or in the engine's own, if it keeps none of keys.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use super::fault::{NOT_AN_INTEGER, SYNTAX};
+use super::glob::{Glob, STEPS_MAX};
 use super::keys::kind_name;
 use super::skein::bounds::Range;
-use super::{Context, Fault, Next, glob, is};
+use super::{Context, Fault, Next, is};
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Protocol, Reply};
 use crate::shared::Shared;
@@ -15,7 +17,9 @@ const KEYS_PER_CALL_MAX: usize = 10_000;
 
 /// The options of SCAN and its like.
 pub(super) struct ScanOptions<'a> {
-    pattern: Option<&'a [u8]>,
+    pattern: Option<(&'a [u8], Glob)>,
+    /// Steps of matching that were taken.
+    steps: Cell<usize>,
     kind: Option<&'a [u8]>,
     pub count: usize,
 }
@@ -23,12 +27,12 @@ pub(super) struct ScanOptions<'a> {
 impl<'a> ScanOptions<'a> {
     /// Those from argument `first` on; TYPE is one of them where keys are scanned.
     pub(super) fn parse(args: &Args<'a>, first: usize, keys: bool) -> Result<Self, Fault> {
-        let mut options = Self { pattern: None, kind: None, count: 10 };
+        let mut options = Self { pattern: None, steps: Cell::new(0), kind: None, count: 10 };
         let mut rest = args.from(first);
         while let Some(word) = rest.next() {
             let value = rest.next().ok_or(SYNTAX)?;
             if is(word, "MATCH") {
-                options.pattern = Some(value);
+                options.pattern = Some((value, Glob::new(value)));
             } else if keys && is(word, "TYPE") {
                 options.kind = Some(value);
             } else if is(word, "COUNT") {
@@ -44,9 +48,27 @@ impl<'a> ScanOptions<'a> {
         Ok(options)
     }
 
+    fn glob(&self) -> Option<&Glob> {
+        self.pattern.as_ref().map(|(_, glob)| glob)
+    }
+
     /// Whether the pattern, if there is one, matches.
-    pub(super) fn matches(&self, text: &[u8]) -> bool {
-        self.pattern.is_none_or(|pattern| glob::matches(pattern, text))
+    fn matches(&self, text: &[u8]) -> bool {
+        let Some(glob) = self.glob() else { return true };
+        let mut steps = self.steps.get();
+        let fits = glob.matches(text, &mut steps);
+        self.steps.set(steps);
+        fits
+    }
+
+    /// Whether so much was matched that the page is to end, however little is on it.
+    fn is_tired(&self) -> bool {
+        self.steps.get() > STEPS_MAX
+    }
+
+    /// Whether a few hundred matches may be too many for one page.
+    pub(super) fn is_costly(&self) -> bool {
+        self.glob().is_some_and(Glob::is_costly)
     }
 }
 
@@ -70,17 +92,31 @@ pub(super) struct Filling<'o, 'a> {
     /// The name of the last one.
     last: Vec<u8>,
     page: Page,
+    fault: Option<Fault>,
+    /// Whether it may end before it is full, because matching took long.
+    ends_early: bool,
 }
 
 impl<'o, 'a> Filling<'o, 'a> {
     pub(super) fn new(options: &'o ScanOptions<'a>, most: usize, reply: &Reply<'_>) -> Self {
-        Self { options, protocol: reply.protocol(), most, seen: 0, last: Vec::new(), page: Page::default() }
+        let (protocol, last, page) = (reply.protocol(), Vec::new(), Page::default());
+        Self { options, protocol, most, seen: 0, last, page, fault: None, ends_early: true }
+    }
+
+    /// A page that has all there are, however long it takes to match them.
+    pub(super) fn whole(options: &'o ScanOptions<'a>, reply: &Reply<'_>) -> Self {
+        Self { ends_early: false, ..Self::new(options, usize::MAX, reply) }
     }
 
     /// Takes the next pair, whose second half `write` writes, if its name matches; breaks at the first one that is for the next page.
     pub(super) fn take(&mut self, name: &[u8], write: impl FnOnce(&mut Reply<'_>)) -> ControlFlow<()> {
-        if self.seen == self.most {
+        let tired = self.ends_early && self.seen > 0 && self.options.is_tired();
+        if self.seen == self.most || tired {
             self.page.more_after = Some(std::mem::take(&mut self.last));
+            return ControlFlow::Break(());
+        }
+        if self.options.glob().is_some_and(|glob| glob.is_too_long_for(name.len())) {
+            self.fault = Some(too_long(name.len()));
             return ControlFlow::Break(());
         }
         self.seen += 1;
@@ -95,9 +131,17 @@ impl<'o, 'a> Filling<'o, 'a> {
         ControlFlow::Continue(())
     }
 
-    pub(super) fn finish(self) -> Page {
-        self.page
+    /// # Errors
+    /// A name is so long that the pattern cannot be tried on it.
+    pub(super) fn finish(self) -> Result<Page, Fault> {
+        self.fault.map_or(Ok(self.page), Err)
     }
+}
+
+fn too_long(len: usize) -> Fault {
+    Fault::owned(format!(
+        "ERR MATCH would take too long with a name of {len} bytes; use a pattern with fewer bytes between its stars"
+    ))
 }
 
 pub(super) fn parse_cursor(text: &[u8]) -> Result<u64, Fault> {
@@ -140,7 +184,7 @@ pub(super) fn scan(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
     let cursor = parse_cursor(args.get(1))?;
     let options = ScanOptions::parse(args, 2, true)?;
     let after = after_cursor(context.shared, cursor)?;
-    let range = within(context, options.pattern);
+    let range = within(context, options.pattern.as_ref().map(|(pattern, _)| *pattern));
     let rest = match after {
         None => Some(range),
         Some(after) => range.after(after),
@@ -171,7 +215,8 @@ fn gather(
     let mut list = Reply::new(&mut page.elements, reply.protocol());
     let most = options.count.saturating_add(1);
     context.session.walk(range.bounds(), most, |key, row| {
-        if looked_at == options.count || list.position() > context.shared.settings.output_bytes_max.get() {
+        let full = list.position() > context.shared.settings.output_bytes_max.get();
+        if looked_at == options.count || full || (looked_at > 0 && options.is_tired()) {
             more = true;
             return ControlFlow::Break(());
         }

@@ -1,5 +1,6 @@
 //! SLOWLOG: the requests that took longer than `slowlog-log-slower-than`.
 
+use super::limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand, unknown_or_wrong};
 use super::{Context, Fault, Next};
 use crate::observe::slowlog::Entry;
@@ -34,8 +35,10 @@ pub(super) fn slowlog(
         "get" => {
             let entries = slowlog.newest(count(args)?);
             reply.array(entries.len());
+            let limit = ReplyLimit::new(context.shared, reply, "ask for fewer entries");
             for entry in &entries {
                 write(entry, reply);
+                limit.check(reply)?;
             }
         }
         "len" => reply.count(slowlog.len()),

@@ -13,14 +13,16 @@ mod view;
 
 use std::ops::{Bound, ControlFlow};
 
+use super::Fault;
 use super::any::AnyTask;
+use super::glob::{Glob, STEPS_MAX};
 use super::hashes::{Columns, write_named};
 use super::keys::RemoveKeysTask;
+use super::limit::check_reply_bytes;
 use super::skein::bounds::Range;
 use super::skein::{HeldTask, long_held, write_held};
 use super::sorted_sets::{Members, SeveralTask};
 use super::strings::lcs::LcsTask;
-use super::{Fault, glob};
 use crate::engine::{Direction, Keyspace, Release, RowRef, Snapshot, Ticket};
 use crate::resp::{Protocol, Reply};
 
@@ -46,7 +48,7 @@ pub(crate) enum Shape {
     /// The key alone.
     Keys,
     /// The key alone, if it matches this pattern.
-    Matching(Vec<u8>),
+    Matching(Glob),
     /// The key and these columns, null where there is none.
     Columns(Vec<Vec<u8>>),
 }
@@ -55,7 +57,7 @@ impl Shape {
     fn memory(&self) -> usize {
         match self {
             Self::Entries | Self::Keys => 0,
-            Self::Matching(pattern) => pattern.len(),
+            Self::Matching(glob) => glob.memory(),
             Self::Columns(names) => names.iter().map(|name| size_of::<Vec<u8>>() + name.len()).sum(),
         }
     }
@@ -115,11 +117,7 @@ impl Slice<'_> {
 
     /// Refuses a reply that would become so long.
     pub(super) fn check_bytes(&self, bytes: usize, way_out: &str) -> Result<(), Fault> {
-        let limit = self.reply_bytes_max;
-        if bytes <= limit {
-            return Ok(());
-        }
-        Err(Fault::owned(format!("ERR the reply would be longer than the limit of {limit} bytes; {way_out}")))
+        check_reply_bytes(bytes, self.reply_bytes_max, way_out)
     }
 }
 
@@ -231,20 +229,23 @@ impl RangeTask {
             return Ok(Progress::DoneArray(*elements));
         }
         let begin = reply.position();
-        let (mut keys, most) = (0, (*left).min(SLICE_KEYS));
+        let (mut keys, mut steps, most) = (0, 0, (*left).min(SLICE_KEYS));
         let (mut last, mut fault) = (None, None);
         let is_any_order = matches!(shape, Shape::Matching(_));
         let write = |key: &[u8], row: RowRef<'_>| {
-            match write_entry(key, row, shape, reply, inside) {
-                Ok(count) => *elements += count,
-                Err(error) => {
-                    fault = Some(error);
-                    return ControlFlow::Break(());
-                }
+            match shape {
+                Shape::Matching(glob) if !glob.matches(key, &mut steps) => {}
+                _ => match write_entry(key, row, shape, reply, inside) {
+                    Ok(count) => *elements += count,
+                    Err(error) => {
+                        fault = Some(error);
+                        return ControlFlow::Break(());
+                    }
+                },
             }
             keys += 1;
             *left -= 1;
-            let full = keys == SLICE_KEYS || reply.position() - begin > SLICE_BYTES;
+            let full = keys == SLICE_KEYS || reply.position() - begin > SLICE_BYTES || steps > STEPS_MAX;
             if *left == 0 || full || inside.is_some() {
                 last = Some(key.to_vec());
                 return ControlFlow::Break(());
@@ -279,7 +280,6 @@ fn write_entry(
     inside: &mut Option<Box<Task>>,
 ) -> Result<usize, Fault> {
     match shape {
-        Shape::Matching(pattern) if !glob::matches(pattern, key) => return Ok(0),
         Shape::Keys | Shape::Matching(_) => {
             reply.bulk(key);
             return Ok(1);

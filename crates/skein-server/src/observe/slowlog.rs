@@ -2,13 +2,14 @@
 //!
 //! Memory is bounded: of a request up to 32 arguments of up to 128 bytes are kept, as in Redis. Secrets are not kept at all.
 
-use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
 
 use skein_sync::locks::lock;
 
 use crate::commands::is;
+use crate::newest::{Newest, Weighed};
 use crate::resp::Args;
 use crate::transport::Address;
 
@@ -96,19 +97,29 @@ pub(crate) struct Entry {
     pub micros: u64,
     pub request: Clipped,
     pub address: Option<Address>,
-    /// The client's name; empty for none.
+    /// The client's name, as much as of an argument; empty for none.
     pub name: Vec<u8>,
 }
 
 /// The latest slow requests.
 #[derive(Debug, Default)]
-pub(crate) struct Slowlog(Mutex<Entries>);
+pub(crate) struct Slowlog {
+    entries: Mutex<Entries>,
+    /// Their bytes, to be read without the lock.
+    bytes: AtomicUsize,
+}
 
 #[derive(Debug, Default)]
 struct Entries {
     next: u64,
-    /// Newest first.
-    kept: VecDeque<Entry>,
+    kept: Newest<Entry>,
+}
+
+impl Weighed for Entry {
+    fn memory(&self) -> usize {
+        let args: usize = self.request.0.iter().map(|arg| size_of::<Vec<u8>>() + arg.capacity()).sum();
+        size_of::<Self>() + args + self.name.capacity()
+    }
 }
 
 impl Slowlog {
@@ -117,28 +128,41 @@ impl Slowlog {
         &self,
         nanos: u64,
         request: Clipped,
-        (address, name): (Option<Address>, Vec<u8>),
+        (address, name): (Option<Address>, &[u8]),
         most: usize,
     ) {
+        let name = name[..name.len().min(ARG_BYTES_MAX)].to_vec();
         let unix_s = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
-        let mut entries = lock(&self.0);
+        let mut entries = lock(&self.entries);
         let id = entries.next;
         entries.next += 1;
-        entries.kept.push_front(Entry { id, unix_s, micros: nanos / 1000, request, address, name });
-        entries.kept.truncate(most);
+        entries.kept.add(Entry { id, unix_s, micros: nanos / 1000, request, address, name }, most);
+        self.count(&entries);
+    }
+
+    fn count(&self, entries: &Entries) {
+        // Relaxed: a number for people and for the memory limit.
+        self.bytes.store(entries.kept.memory(), Ordering::Relaxed);
+    }
+
+    /// Bytes of the entries.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// The newest ones, up to so many.
     pub(crate) fn newest(&self, most: usize) -> Vec<Entry> {
-        lock(&self.0).kept.iter().take(most).cloned().collect()
+        lock(&self.entries).kept.iter().take(most).cloned().collect()
     }
 
     pub(crate) fn len(&self) -> usize {
-        lock(&self.0).kept.len()
+        lock(&self.entries).kept.len()
     }
 
     pub(crate) fn reset(&self) {
-        lock(&self.0).kept.clear();
+        let mut entries = lock(&self.entries);
+        entries.kept.cut(0);
+        self.count(&entries);
     }
 }
 
@@ -190,7 +214,7 @@ mod tests {
     #[test]
     fn the_newest_stay_and_numbers_go_on() {
         let slowlog = Slowlog::default();
-        let add = |most| slowlog.add(7_500, Clipped(Vec::new()), (None, Vec::new()), most);
+        let add = |most| slowlog.add(7_500, Clipped(Vec::new()), (None, b"name"), most);
         (0..5).for_each(|_| add(3));
         let ids = |most| slowlog.newest(most).iter().map(|entry| entry.id).collect::<Vec<_>>();
         assert_eq!((ids(10), ids(1), slowlog.len()), (vec![4, 3, 2], vec![4], 3));
@@ -198,7 +222,8 @@ mod tests {
         slowlog.reset();
         add(3);
         assert_eq!(ids(10), [5]);
+        assert!(slowlog.memory() >= size_of::<Entry>() + 4);
         add(0);
-        assert_eq!(slowlog.len(), 0);
+        assert_eq!((slowlog.len(), slowlog.memory()), (0, 0));
     }
 }

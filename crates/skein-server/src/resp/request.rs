@@ -322,7 +322,7 @@ impl Input {
         too_long: ProtocolError,
     ) -> Result<Option<(Option<i64>, usize)>, ProtocolError> {
         let searched = &line[..line.len().min(LINE_BYTES_MAX)];
-        match searched.iter().position(|byte| *byte == b'\r') {
+        match line_end(searched, b'\r') {
             None if line.len() > LINE_BYTES_MAX => Err(too_long),
             None => Ok(None),
             Some(len) if len + 2 > line.len() => Ok(None),
@@ -333,7 +333,7 @@ impl Input {
     fn parse_inline(&mut self) -> Result<bool, ProtocolError> {
         let line = &self.buffer[self.parsed..self.end];
         let searched = &line[..line.len().min(LINE_BYTES_MAX)];
-        let Some(len) = searched.iter().position(|byte| *byte == b'\n') else {
+        let Some(len) = line_end(searched, b'\n') else {
             return if line.len() > LINE_BYTES_MAX { Err(ProtocolError::InlineTooLong) } else { Ok(false) };
         };
         let from = self.parsed;
@@ -396,6 +396,11 @@ impl Input {
             }
         }
     }
+}
+
+/// Where a line ends. Redis looks for that with C's `strchr`, so a line with a byte 0 in it has no end: the client is closed once it is too long.
+fn line_end(line: &[u8], end: u8) -> Option<usize> {
+    line.iter().position(|byte| *byte == end || *byte == 0).filter(|at| line[*at] == end)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::resp::{Args, Reply};
 use super::general::General;
 use super::room::{admit, grows, needed_now};
 use super::watch::Watch;
-use crate::client::Client;
+use crate::client::{Client, Replies};
 use crate::shared::Shared;
 
 /// How it goes on after a request, and until when its reply is held back.
@@ -142,8 +142,9 @@ fn run_queue(
     let most = context.shared.settings.reply_bytes_max.get();
     let mut closes = false;
     reply.array(multi.queue.len());
+    drop_unwanted(context.client, context.client.replies, start, reply);
     for (tag, args) in multi.queue.iter() {
-        let before = reply.position();
+        let (before, replies) = (reply.position(), context.client.replies);
         let Resolved::Command(command) = Resolved::of(tag) else { continue };
         let kind = Kind::of(tag, &args);
         // What was before belongs to no command of the transaction.
@@ -176,9 +177,19 @@ fn run_queue(
         if watch.is_slow(nanos) {
             watch.slow(kind, nanos, &args, &context.client.card);
         }
+        drop_unwanted(context.client, replies, before, reply);
     }
     let ticket = context.ticket;
     Ok((after(closes), context.session.commit()?.max(ticket)))
+}
+
+/// Drops a part of the reply from `start` on, if none was wanted before (see CLIENT REPLY) and none is now; else keeps it, whatever follows.
+fn drop_unwanted(client: &mut Client, before: Replies, start: usize, reply: &mut Reply<'_>) {
+    if before.are_muted() && client.replies.are_muted() {
+        reply.truncate(start);
+    } else if before.are_muted() || client.replies.are_muted() {
+        client.replies.keep_parts();
+    }
 }
 
 fn after(closes: bool) -> Next {

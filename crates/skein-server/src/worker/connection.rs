@@ -48,6 +48,8 @@ pub(super) struct Connection {
     pub error: Option<ProtocolError>,
     /// Nothing more is run; closed once everything is sent.
     pub closing: bool,
+    /// It speaks HTTP: closed without a reply, those that wait included.
+    pub attacked: bool,
     /// Everything is sent and our side is shut down; what comes in is dropped (see `linger`).
     pub lingers: bool,
     /// The client will send no more.
@@ -86,6 +88,7 @@ impl Connection {
             served: None,
             error: None,
             closing: false,
+            attacked: false,
             lingers: false,
             ended: false,
             hung_up: false,
@@ -102,13 +105,12 @@ impl Connection {
     /// Bytes that it holds, with its output: what a client makes grow, and what each has.
     #[inline]
     pub(super) fn memory(&self, output: &Output) -> usize {
-        let queued = self.client.multi.as_ref().map_or(0, |multi| multi.queue.memory());
         let task = self.task.as_ref().map_or(0, |task| task.memory());
         size_of::<Self>()
             + size_of::<Output>()
             + self.input.memory()
             + output.buffer.capacity()
-            + queued
+            + self.client.memory()
             + task
     }
 

@@ -7,13 +7,15 @@ use crate::commands::access::denied::refuse as refuse_denied;
 use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::task::{Progress, Slice};
 use crate::commands::transactions::{enqueue, is_queued, refuse_queued};
-use crate::commands::{BAD_ARITY, Context, Fault, Handler, Next, Resolved, is_short, refuse};
+use crate::commands::{
+    BAD_ARITY, Context, Fault, Handler, Next, Resolved, is_cross_protocol, is_short, refuse,
+};
 use crate::engine::{Keyspace, Session, Ticket};
 use crate::gate::Pass;
 use crate::observe::kinds::Kind;
 use crate::pause::Held;
 use crate::resp::Reply;
-use crate::shared::Shared;
+use crate::shared::{STOPPING, Shared};
 
 use super::connection::Connection;
 use super::hold::is_held;
@@ -196,6 +198,11 @@ impl General<'_> {
         let start = output.buffer.len();
         let mut reply = Reply::new(&mut output.buffer, client.protocol);
         let Resolved::Command(command) = resolved else {
+            if is_cross_protocol(args.get(0)) {
+                self.shared.warnings.cross_protocol(&client.card);
+                (connection.attacked, connection.closing) = (true, true);
+                return Went::default();
+            }
             refuse_queued(resolved, client);
             refuse(resolved, &args, &mut reply);
             return Went::default();
@@ -267,10 +274,9 @@ impl General<'_> {
             }
             Ok(Next::Checkpoint) => {
                 let who = Place { worker: self.worker, slot, client: connection.client.id };
-                connection.waits = self.shared.ask_checkpoint(who);
+                connection.waits = self.shared.checkpoints.ask(who);
                 if !connection.waits {
-                    Fault::text("ERR the server is stopping")
-                        .write(&mut Reply::new(&mut output.buffer, protocol));
+                    STOPPING.write(&mut Reply::new(&mut output.buffer, protocol));
                 }
             }
             Err(fault) => {

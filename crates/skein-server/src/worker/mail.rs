@@ -8,7 +8,6 @@ use mio::{Interest, Token};
 
 use crate::client::Client;
 use crate::clients::{Card, Place};
-use crate::commands::Fault;
 use crate::resp::Reply;
 use crate::transport::Transport;
 
@@ -37,7 +36,7 @@ impl Worker {
             let mut reply = Reply::new(&mut output.buffer, connection.client.protocol);
             match result {
                 Ok(()) => reply.ok(),
-                Err(error) => Fault::from(error).write(&mut reply),
+                Err(fault) => fault.write(&mut reply),
             }
             if connection.client.drops_reply(connection.client.replies) {
                 output.keep(pending);

@@ -335,6 +335,10 @@ impl Worker {
         else {
             return 0;
         };
+        if connection.attacked {
+            self.close(slot);
+            return 0;
+        }
         if connection.may_run() && connection.input.queued() == 0 {
             if let Some(error) = connection.error.take() {
                 tracing::debug!(client = connection.client.id, %error, "a client sent what is no request");
@@ -396,6 +400,9 @@ impl Worker {
     fn close(&mut self, slot: usize) {
         if let Some(mut connection) = self.slots.remove(slot) {
             self.shared.clients.remove(connection.client.id);
+            if connection.waits {
+                self.shared.checkpoints.withdraw(connection.client.id);
+            }
             self.mailbox().counts.holds(&mut connection.counted, 0);
             if let Err(cause) = self.poll.registry().deregister(&mut connection.stream) {
                 tracing::debug!(%cause, "a closed connection was not watched any more");

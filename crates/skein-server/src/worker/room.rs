@@ -30,7 +30,7 @@ impl Room {
         shared: &Shared,
         bytes: usize,
     ) -> Result<(Self, Ticket), crate::engine::Error> {
-        let (left, ticket) = session.make_room(bytes, shared.buffer_bytes())?;
+        let (left, ticket) = session.make_room(bytes, shared.beside_store())?;
         Ok((Self(left), ticket))
     }
 

@@ -160,7 +160,8 @@ impl<'w> Watch<'w> {
 
     pub(super) fn slow_clipped(&self, kind: Kind, nanos: u64, request: Clipped, card: &Card) {
         if !kind.command().has_flag("skip_slowlog") {
-            let client = (card.address.clone(), card.said().name.clone());
+            let name = card.said().name.clone();
+            let client = (card.address.clone(), &*name);
             self.observing.slowlog.add(nanos, request, client, self.settings.slowlog_len.get());
         }
     }

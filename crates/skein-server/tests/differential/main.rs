@@ -8,6 +8,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod families;
+mod raw;
 mod redis;
 mod replies;
 mod templates;

@@ -214,7 +214,12 @@ fn every_parameter_refuses_what_is_out_of_its_bounds() {
                 assert!(reply.starts_with("-ERR CONFIG SET failed"), "{name} {value}: {reply}");
             }
             for value in [min, max] {
-                assert_eq!(client.ask(&format!("CONFIG SET {name} {value}")), "+OK|", "{name} {value}");
+                let reply = client.ask(&format!("CONFIG SET {name} {value}"));
+                // The limit on open files may have no room for so many.
+                if name == "maxclients" && reply.contains("The operating system is not able to handle") {
+                    continue;
+                }
+                assert_eq!(reply, "+OK|", "{name} {value}");
                 assert_eq!(told(&mut client, name), value.to_string(), "{name}");
             }
             assert_eq!(client.ask(&format!("CONFIG SET {name} {before}")), "+OK|", "{name} {before}");

@@ -29,6 +29,7 @@ mod slices;
 mod slow_readers;
 mod snapshots;
 mod sorted_sets;
+mod strangers;
 mod tls;
 mod transactions;
 mod unix_socket;

@@ -112,8 +112,8 @@ pub(crate) const NODE_SHARE: usize = 48;
 /// What a write may add to a key without a look at the limit, if it was admitted by what it brought.
 const GROWTH_MIN: usize = 64 << 10;
 
-/// No limit.
-const UNLIMITED: usize = usize::MAX;
+/// No limit. A limit of 0 bytes is one of 1: neither lets anything in.
+const UNLIMITED: usize = 0;
 
 /// How much there may be.
 #[derive(Debug)]
@@ -164,7 +164,8 @@ impl Inner {
         let ages = self.rows.ages();
         let at = Eviction::ALL.iter().position(|one| *one == eviction).unwrap_or(0);
         self.budget.eviction.store(at as u8, Ordering::Relaxed);
-        self.budget.limit.store(limit.unwrap_or(UNLIMITED), Ordering::Relaxed);
+        let bytes = limit.map_or(UNLIMITED, |limit| limit.max(1));
+        self.budget.limit.store(bytes, Ordering::Relaxed);
         ages.note_use(limit.is_some() && eviction == Eviction::Lru);
         ages.count_left(limit.is_some());
     }

@@ -1,6 +1,6 @@
 //! What a client hears that may not do what it asked for, and how that gets into the log.
 
-use crate::acl::{Case, Denied, Reason};
+use crate::acl::{Case, Denied, LOG_TEXT_BYTES_MAX as TEXT_BYTES_MAX, Reason};
 use crate::client::Client;
 use crate::commands::client::line;
 use crate::commands::{Command, Fault, Handler};
@@ -52,13 +52,18 @@ pub(crate) fn remember_login(shared: &Shared, client: &Client, given_with: &[u8]
     add(shared, client, &String::from_utf8_lossy(given_with).to_lowercase(), Reason::Auth, given_with, user);
 }
 
+/// What is kept of a text: a copy, since what is only cut keeps its memory.
+fn clip(text: &[u8]) -> Vec<u8> {
+    text[..text.len().min(TEXT_BYTES_MAX)].to_vec()
+}
+
 fn add(shared: &Shared, client: &Client, running: &str, reason: Reason, object: &[u8], user: &[u8]) {
     let case = Case {
         reason,
         in_multi: client.in_multi() || client.in_exec(),
-        object: object.to_vec(),
-        user: user.to_vec(),
-        client: line(shared, client, &client.card, running).trim_end().to_owned(),
+        object: clip(object),
+        user: clip(user),
+        client: line(shared, client, &client.card, running, TEXT_BYTES_MAX).trim_end().to_owned(),
     };
     shared.acl.log.add(case, shared.settings.acl_log_max.get());
 }

@@ -1,6 +1,7 @@
 //! ACL LOG: who was turned away.
 
 use crate::acl::Entry;
+use crate::commands::limit::ReplyLimit;
 use crate::commands::{Context, Fault, fault, is};
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
@@ -23,8 +24,10 @@ pub(super) fn log(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>)
     };
     let entries = log.newest(count);
     reply.array(entries.len());
+    let limit = ReplyLimit::new(context.shared, reply, "ask for fewer entries");
     for entry in &entries {
         write(entry, reply);
+        limit.check(reply)?;
     }
     Ok(())
 }

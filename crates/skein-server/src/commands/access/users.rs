@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Answer;
-use crate::acl::{DEFAULT, LoadError, RuleError, Selector, SetError};
+use crate::acl::{AllKeys, DEFAULT, LoadError, RuleError, Selector, SetError};
 use crate::commands::{Context, Fault, Next, QUOTED_BYTES_MAX, quoted};
 use crate::resp::{Args, Reply};
 
@@ -75,7 +75,7 @@ pub(super) fn get(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>)
 fn write_rights(selector: &Selector, reply: &mut Reply<'_>) {
     for (name, rules) in [
         ("commands", selector.print_commands()),
-        ("keys", selector.print_keys()),
+        ("keys", selector.print_keys(AllKeys::AsInRedis)),
         ("channels", selector.print_channels()),
     ] {
         reply.bulk(name.as_bytes());
@@ -120,7 +120,7 @@ pub(super) fn list(context: &Context<'_>, reply: &mut Reply<'_>) {
     let users = context.shared.acl.users.all();
     reply.array(users.len());
     for user in &users {
-        reply.bulk(&user.print());
+        reply.bulk(&user.print(AllKeys::AsInRedis));
     }
 }
 

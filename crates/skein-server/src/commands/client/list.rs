@@ -6,10 +6,16 @@ use crate::commands::Resolved;
 use crate::shared::Shared;
 use crate::transport::Address;
 
-/// The line of a client; `running` is what `me` is doing, unless that is an EXEC.
-pub(in crate::commands) fn line(shared: &Shared, me: &Client, card: &Card, running: &str) -> String {
+/// The line of a client; `running` is what `me` is doing, unless that is an EXEC. Names are shown up to `name_max` bytes.
+pub(in crate::commands) fn line(
+    shared: &Shared,
+    me: &Client,
+    card: &Card,
+    running: &str,
+    name_max: usize,
+) -> String {
     let (age, idle) = card.age_and_idle(shared.started.elapsed());
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(name_max)]).into_owned();
     let address = |address: &Option<Address>| address.as_ref().map_or_else(String::new, ToString::to_string);
     let command = match Resolved::of(card.command()) {
         _ if card.place.client == me.id => {

@@ -9,7 +9,6 @@ use super::{memory, observing, output_limit};
 use crate::acl::Hash;
 use crate::config::{SECONDS, bounds};
 use crate::engine::Durability;
-use crate::files;
 use crate::settings::{Setting, Settings};
 use crate::shared::Shared;
 use crate::{Tls, TlsClients};
@@ -37,6 +36,8 @@ struct Number {
     setting: fn(&Settings) -> &Setting,
     unit: Unit,
     bounds: (usize, usize),
+    /// What else there is to say against a value.
+    check: fn(&Shared, usize) -> Result<(), String>,
     /// What else is to be done when it has changed.
     then: fn(&Shared),
 }
@@ -70,7 +71,10 @@ const fn number(
     unit: Unit,
     bounds: (usize, usize),
 ) -> Parameter {
-    Parameter { name, kind: Kind::Number(Number { setting, unit, bounds, then: |_| {} }) }
+    Parameter {
+        name,
+        kind: Kind::Number(Number { setting, unit, bounds, check: |_, _| Ok(()), then: |_| {} }),
+    }
 }
 
 const fn tls_file(
@@ -86,6 +90,14 @@ impl Parameter {
     const fn then(mut self, then: fn(&Shared)) -> Self {
         if let Kind::Number(number) = &mut self.kind {
             number.then = then;
+        }
+        self
+    }
+
+    /// The same parameter, whose values are also looked at by this.
+    const fn checked(mut self, check: fn(&Shared, usize) -> Result<(), String>) -> Self {
+        if let Kind::Number(number) = &mut self.kind {
+            number.check = check;
         }
         self
     }
@@ -134,9 +146,10 @@ impl Parameter {
             Kind::Fixed(_) | Kind::TlsFile(_) => Ok(Box::new(|_| {})),
             Kind::Other { change, .. } => change(text),
             Kind::Engine { change, .. } => change(shared, text),
-            Kind::Number(Number { setting, unit, bounds, then }) => {
+            Kind::Number(Number { setting, unit, bounds, check, then }) => {
                 let (setting, then) = (*setting, *then);
                 let value = parse(text, *unit, *bounds)?;
+                check(shared, value)?;
                 Ok(Box::new(move |shared| {
                     setting(&shared.settings).set(value);
                     then(shared);
@@ -178,6 +191,17 @@ fn change_default_password(text: &[u8]) -> Result<Apply, String> {
     }))
 }
 
+/// As many clients as the limit on open files has room for; in Redis's words.
+fn check_clients(shared: &Shared, clients: usize) -> Result<(), String> {
+    let fitting = shared.files.make(clients);
+    if fitting >= clients {
+        return Ok(());
+    }
+    Err(format!(
+        "The operating system is not able to handle the specified number of clients, try with {fitting}"
+    ))
+}
+
 /// By name.
 pub(super) const PARAMETERS: &[Parameter] = &[
     fixed("aclfile", |shared| {
@@ -210,8 +234,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     number("max-pipeline", |all| &all.pipeline_max, Unit::Count, bounds::PIPELINE),
     number("max-reply", |all| &all.reply_bytes_max, Unit::Bytes, bounds::REPLY_BYTES),
     fixed("max-scan-cursors", |shared| shared.options.scan_cursors_max.to_string()),
-    number("maxclients", |all| &all.clients_max, Unit::Count, bounds::CLIENTS)
-        .then(|shared| files::make_room(shared.settings.clients_max.get())),
+    number("maxclients", |all| &all.clients_max, Unit::Count, bounds::CLIENTS).checked(check_clients),
     Parameter {
         name: "maxmemory",
         kind: Kind::Engine { value: memory::limit, change: memory::change_limit },

@@ -7,7 +7,7 @@ use crate::resp::{Args, Reply};
 
 use super::columns_of;
 
-/// So many columns are given at once, whatever COUNT says, as Redis gives its small hashes.
+/// So many columns are given at once, whatever COUNT says, as Redis gives its small hashes; but if it takes long to match them.
 const AT_ONCE: usize = 512;
 
 /// As in Redis, the options of a key that is not there are not looked at.
@@ -23,22 +23,25 @@ pub(in crate::commands) fn hscan(
             return Ok::<_, Fault>(Page::default());
         };
         let options = ScanOptions::parse(args, 3, false)?;
-        let after = if columns.len() <= AT_ONCE { None } else { after_cursor(shared, cursor)? };
-        Ok(gather(&columns, after.as_deref(), &options, reply))
+        let at_once = columns.len() <= AT_ONCE && !options.is_costly();
+        let after = if at_once { None } else { after_cursor(shared, cursor)? };
+        let page = if at_once {
+            Filling::whole(&options, reply)
+        } else {
+            Filling::new(&options, options.count, reply)
+        };
+        gather(&columns, after.as_deref(), page)
     })?;
     write_page(shared, cursor, &page, reply);
     Ok(Next::Done)
 }
 
-/// The columns after the one of this name that match.
+/// Fills a page with the columns after the one of this name.
 fn gather(
     columns: &ColumnsReader<'_>,
     after: Option<&[u8]>,
-    options: &ScanOptions<'_>,
-    reply: &Reply<'_>,
-) -> Page {
-    let most = if columns.len() <= AT_ONCE { AT_ONCE } else { options.count };
-    let mut page = Filling::new(options, most, reply);
+    mut page: Filling<'_, '_>,
+) -> Result<Page, Fault> {
     columns.walk(after, |name, value| page.take(name, |list| list.bulk(value)));
     page.finish()
 }

@@ -6,7 +6,7 @@ use crate::engine::{Direction, SetReader};
 use crate::resp::double::write_double;
 use crate::resp::{Args, Reply};
 
-/// Sets of so many members are given at once and in the order of scores, as Redis gives its small sets.
+/// Sets of so many members are given at once and in the order of scores, as Redis gives its small sets; but if it takes long to match them.
 const AT_ONCE: u64 = 128;
 
 /// As in Redis, the options of a key that is not there are not looked at.
@@ -21,11 +21,11 @@ pub(in crate::commands) fn zscan(
         let Some(row) = row? else { return Ok::<_, Fault>(Page::default()) };
         let set = row.sorted_set().ok_or_else(Fault::wrong_type)?.read();
         let options = ScanOptions::parse(args, 3, false)?;
-        if set.len() <= AT_ONCE {
-            return Ok(all(&set, &options, reply));
+        if set.len() <= AT_ONCE && !options.is_costly() {
+            return all(&set, &options, reply);
         }
         let after = after_cursor(shared, cursor)?;
-        Ok(some(&set, after.as_deref(), &options, reply))
+        some(&set, after.as_deref(), &options, reply)
     })?;
     write_page(shared, cursor, &page, reply);
     Ok(Next::Done)
@@ -38,8 +38,9 @@ fn write_score(list: &mut Reply<'_>, score: f64) {
     list.bulk(&text);
 }
 
-fn all(set: &SetReader<'_>, options: &ScanOptions<'_>, reply: &Reply<'_>) -> Page {
-    let mut page = Filling::new(options, usize::MAX, reply);
+/// REQUIRES: they are few, and it is soon known whether one matches; there is no going on in this order.
+fn all(set: &SetReader<'_>, options: &ScanOptions<'_>, reply: &Reply<'_>) -> Result<Page, Fault> {
+    let mut page = Filling::whole(options, reply);
     set.walk(0, Direction::Forward, |score, member| {
         page.take(&member.to_vec(), |list| write_score(list, score))
     });
@@ -47,7 +48,12 @@ fn all(set: &SetReader<'_>, options: &ScanOptions<'_>, reply: &Reply<'_>) -> Pag
 }
 
 /// The members after this one that match: in the order of their bytes, which no change of scores disturbs.
-fn some(set: &SetReader<'_>, after: Option<&[u8]>, options: &ScanOptions<'_>, reply: &Reply<'_>) -> Page {
+fn some(
+    set: &SetReader<'_>,
+    after: Option<&[u8]>,
+    options: &ScanOptions<'_>,
+    reply: &Reply<'_>,
+) -> Result<Page, Fault> {
     let mut page = Filling::new(options, options.count, reply);
     set.members_after(after, |member, score| page.take(member, |list| write_score(list, score)));
     page.finish()

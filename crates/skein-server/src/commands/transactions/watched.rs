@@ -10,8 +10,8 @@ use crate::commands::Fault;
 use crate::engine::{self, Keyspace, RowRef};
 use crate::resp::Args;
 
-/// Bytes that a watched key takes besides its own, about.
-const PER_KEY: usize = 64;
+/// Bytes that a watched key takes besides its own, about: a table that has just grown is half empty.
+const PER_KEY: usize = 112;
 
 /// What a key was when it was watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +68,12 @@ impl Watched {
             self.keys.entry(key.into()).or_insert_with(|| Seen::Absent(keyspace.departures(key)));
         }
         failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Bytes that they take.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes
     }
 
     /// Forgets all of them.

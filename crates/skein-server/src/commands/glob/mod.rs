@@ -1,0 +1,232 @@
+//! Patterns of MATCH, as Redis has them: `*`, `?`, `[abc]`, `[^a-z]`, and `\` before a byte that stands for itself.
+//!
+//! ```text
+//!   a?[x-z]*bc*d      segments between stars:   a?[x-z]    bc         d
+//!                     where they may lie:       the start  leftmost   the end
+//! ```
+//!
+//! A pattern is compiled once for all the texts that it is tried on: a class becomes a set of 256 bits, however long it is written. A segment between two stars is looked
+//! for with one pass over the text (see `search`), so a match takes (bytes of the text) × (elements of the longest such segment ÷ 64) steps at most. Callers that try many
+//! texts add these steps up, and pause.
+
+mod search;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use search::find;
+
+/// Steps of matching after which a slice, or a page of a scan, ends: a few milliseconds.
+pub(crate) const STEPS_MAX: usize = 1 << 20;
+
+/// Elements of a pattern, at most: a pattern with more matches no key and no member, since these are shorter.
+const ELEMENTS_MAX: usize = 1 << 20;
+
+/// Steps of one match, at most. No key and no member takes so many; the name of a column can be long enough.
+const ONE_MATCH_STEPS_MAX: usize = 1 << 29;
+
+/// The bytes of a class.
+pub(super) type Set = [u64; 4];
+
+/// What one byte of a text has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Element {
+    Any,
+    Byte(u8),
+    /// In the set at this place.
+    In(u32),
+}
+
+/// A pattern, compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Glob {
+    elements: Vec<Element>,
+    sets: Vec<Set>,
+    /// The runs of elements between stars; none is empty.
+    segments: Vec<Range<usize>>,
+    starts_with_star: bool,
+    ends_with_star: bool,
+    /// There is more of it than is kept.
+    is_cut: bool,
+}
+
+impl Glob {
+    pub(crate) fn new(pattern: &[u8]) -> Self {
+        let mut glob = Self {
+            elements: Vec::new(),
+            sets: Vec::new(),
+            segments: Vec::new(),
+            starts_with_star: pattern.first() == Some(&b'*'),
+            ends_with_star: false,
+            is_cut: false,
+        };
+        let mut known = HashMap::new();
+        let (mut at, mut start) = (0, 0);
+        while at < pattern.len() {
+            glob.ends_with_star = pattern[at] == b'*';
+            if glob.ends_with_star {
+                glob.end_segment(&mut start);
+                at += 1;
+                continue;
+            }
+            if glob.elements.len() == ELEMENTS_MAX {
+                glob.is_cut = true;
+                break;
+            }
+            let (element, len) = glob.element(&pattern[at..], &mut known);
+            glob.elements.push(element);
+            at += len;
+        }
+        glob.end_segment(&mut start);
+        glob
+    }
+
+    fn end_segment(&mut self, start: &mut usize) {
+        let end = self.elements.len();
+        if end > *start {
+            self.segments.push(*start..end);
+            *start = end;
+        }
+    }
+
+    /// What `pattern` (not empty, not a star) begins with, and how long that is.
+    fn element(&mut self, pattern: &[u8], known: &mut HashMap<Set, u32>) -> (Element, usize) {
+        match pattern {
+            [b'?', ..] => (Element::Any, 1),
+            [b'[', rest @ ..] => {
+                let (set, len) = class(rest);
+                let place = *known.entry(set).or_insert_with(|| {
+                    self.sets.push(set);
+                    (self.sets.len() - 1) as u32
+                });
+                (Element::In(place), len + 1)
+            }
+            [b'\\', literal, ..] => (Element::Byte(*literal), 2),
+            [literal, ..] => (Element::Byte(*literal), 1),
+            [] => (Element::Any, 0),
+        }
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        size_of_val(&self.elements[..]) + size_of_val(&self.sets[..]) + size_of_val(&self.segments[..])
+    }
+
+    /// Whether a match may take much longer than a pass over the text.
+    pub(crate) fn is_costly(&self) -> bool {
+        self.words() > 1
+    }
+
+    /// Words of the longest segment that is looked for.
+    fn words(&self) -> usize {
+        self.segments.iter().map(|segment| segment.len().div_ceil(64)).max().unwrap_or(1)
+    }
+
+    /// Steps that a match with a text of so many bytes takes, at most.
+    fn steps(&self, len: usize) -> usize {
+        len.saturating_mul(self.words())
+    }
+
+    /// Whether it would take too long to try a text of so many bytes.
+    pub(crate) fn is_too_long_for(&self, len: usize) -> bool {
+        self.elements.len() <= len && (self.is_cut || self.steps(len) > ONE_MATCH_STEPS_MAX)
+    }
+
+    /// Whether it matches `text`; adds the steps that this may have taken. One that is too long for the text (see above) does not match it.
+    pub(crate) fn matches(&self, text: &[u8], steps: &mut usize) -> bool {
+        *steps = steps.saturating_add(1);
+        if self.elements.len() > text.len() || self.is_too_long_for(text.len()) {
+            return false;
+        }
+        *steps = steps.saturating_add(self.steps(text.len()));
+        let (mut segments, mut text) = (&self.segments[..], text);
+        if !self.starts_with_star {
+            let Some((first, rest)) = segments.split_first() else {
+                return text.is_empty() || self.ends_with_star;
+            };
+            if !self.stands_at_start(first, text) {
+                return false;
+            }
+            (segments, text) = (rest, &text[first.len()..]);
+            if segments.is_empty() && !self.ends_with_star {
+                return text.is_empty();
+            }
+        }
+        if !self.ends_with_star
+            && let Some((last, rest)) = segments.split_last()
+        {
+            let Some(before) = text.len().checked_sub(last.len()) else { return false };
+            if !self.stands_at_start(last, &text[before..]) {
+                return false;
+            }
+            (segments, text) = (rest, &text[..before]);
+        }
+        // The leftmost place leaves most of the text to the others.
+        for segment in segments {
+            let Some(end) = find(&self.elements[segment.clone()], &self.sets, text) else { return false };
+            text = &text[end..];
+        }
+        true
+    }
+
+    /// Whether a text, long enough, begins with a segment.
+    fn stands_at_start(&self, segment: &Range<usize>, text: &[u8]) -> bool {
+        let mut pairs = self.elements[segment.clone()].iter().zip(text);
+        pairs.all(|(element, byte)| element.holds(*byte, &self.sets))
+    }
+}
+
+impl Element {
+    #[inline]
+    fn holds(self, byte: u8, sets: &[Set]) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Byte(wanted) => byte == wanted,
+            Self::In(place) => has(&sets[place as usize], byte),
+        }
+    }
+}
+
+fn has(set: &Set, byte: u8) -> bool {
+    set[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
+}
+
+/// The bytes of the class that follows a `[`, and how long that is. A class that is not closed ends with the pattern.
+fn class(pattern: &[u8]) -> (Set, usize) {
+    let negated = pattern.first() == Some(&b'^');
+    let mut at = usize::from(negated);
+    let mut set = [0; 4];
+    let mut put = |from: u8, to: u8| {
+        (from.min(to)..=from.max(to)).for_each(|byte| set[usize::from(byte >> 6)] |= 1_u64 << (byte & 63));
+    };
+    while at < pattern.len() && pattern[at] != b']' {
+        let (from, to, len) = match &pattern[at..] {
+            [b'\\', literal, ..] => (*literal, *literal, 2),
+            [from, b'-', to, ..] => (*from, *to, 3),
+            [literal, ..] => (*literal, *literal, 1),
+            [] => break,
+        };
+        put(from, to);
+        at += len;
+    }
+    (if negated { set.map(|word: u64| !word) } else { set }, (at + 1).min(pattern.len()))
+}
+
+/// The bytes with which every match begins, and whether they are all of it.
+pub(crate) fn literal_prefix(pattern: &[u8]) -> (Vec<u8>, bool) {
+    let mut prefix = Vec::new();
+    let mut rest = pattern;
+    loop {
+        match rest {
+            [] => return (prefix, true),
+            [b'*' | b'?' | b'[', ..] => return (prefix, false),
+            [b'\\', literal, after @ ..] | [literal, after @ ..] => {
+                prefix.push(*literal);
+                rest = after;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

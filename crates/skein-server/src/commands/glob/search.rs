@@ -1,0 +1,76 @@
+//! Where a segment stands in a text, with one pass over it.
+//!
+//! Shift-And (Baeza-Yates and Gonnet, "A New Approach to Text Searching", 1992): bit j of the state says that the first j + 1 elements match the bytes up to the present one.
+//!
+//! ```text
+//!   state' = (state << 1 | 1) & masks[byte]       masks[byte]: the elements that this byte fulfils
+//! ```
+//!
+//! Of a segment of many words those are looked at that can still become a match: a match begins at one of the first `starts` bytes, so at byte i the bits from
+//! i − (starts − 1) up to i.
+
+use super::{Element, Set, has};
+
+/// Up to so many comparisons, to try each place is faster than to make the masks.
+const TRIED_MAX: usize = 1 << 10;
+
+/// Where the leftmost place of `segment` ends in `text`. REQUIRES: the segment is not empty.
+pub(super) fn find(segment: &[Element], sets: &[Set], text: &[u8]) -> Option<usize> {
+    let starts = (text.len() + 1).checked_sub(segment.len()).filter(|starts| *starts > 0)?;
+    if segment.len() == 1 || segment.len().saturating_mul(starts) <= TRIED_MAX {
+        let stands =
+            |bytes: &[u8]| segment.iter().zip(bytes).all(|(element, byte)| element.holds(*byte, sets));
+        return text.windows(segment.len()).position(stands).map(|start| start + segment.len());
+    }
+    let words = segment.len().div_ceil(64);
+    let masks = Masks::new(segment, sets, words);
+    let mut state = vec![0_u64; words];
+    let (last_word, last_bit) = ((segment.len() - 1) / 64, (segment.len() - 1) % 64);
+    for (at, byte) in text.iter().enumerate() {
+        let mask = masks.of(*byte);
+        let first = at.saturating_sub(starts - 1) / 64;
+        // The word below was last changed one byte ago, or what it carries cannot become a match any more.
+        let mut carry = if first == 0 { 1 } else { state[first - 1] >> 63 };
+        let end = (at / 64 + 1).min(words);
+        for (word, mask) in state[first..end].iter_mut().zip(&mask[first..end]) {
+            let next = *word >> 63;
+            *word = (*word << 1 | carry) & mask;
+            carry = next;
+        }
+        if state[last_word] >> last_bit & 1 == 1 {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+/// For each byte, the elements that it fulfils.
+struct Masks {
+    bits: Vec<u64>,
+    words: usize,
+}
+
+impl Masks {
+    fn new(segment: &[Element], sets: &[Set], words: usize) -> Self {
+        let mut masks = Self { bits: vec![0; 256 * words], words };
+        for (at, element) in segment.iter().enumerate() {
+            match element {
+                Element::Byte(byte) => masks.put(*byte, at),
+                Element::Any => (0..=u8::MAX).for_each(|byte| masks.put(byte, at)),
+                Element::In(place) => {
+                    let set = &sets[*place as usize];
+                    (0..=u8::MAX).filter(|byte| has(set, *byte)).for_each(|byte| masks.put(byte, at));
+                }
+            }
+        }
+        masks
+    }
+
+    fn put(&mut self, byte: u8, at: usize) {
+        self.bits[usize::from(byte) * self.words + at / 64] |= 1 << (at % 64);
+    }
+
+    fn of(&self, byte: u8) -> &[u64] {
+        &self.bits[usize::from(byte) * self.words..][..self.words]
+    }
+}

@@ -1,0 +1,38 @@
+//! `max-reply`, for commands that answer at once and may be asked for the same thing any number of times.
+
+use super::Fault;
+use crate::resp::Reply;
+use crate::shared::Shared;
+
+/// What a reply may have.
+pub(super) struct ReplyLimit {
+    start: usize,
+    bytes_max: usize,
+    /// What to do instead of asking for too much.
+    way_out: &'static str,
+}
+
+impl ReplyLimit {
+    /// The limit of a reply that begins here.
+    pub(super) fn new(shared: &Shared, reply: &Reply<'_>, way_out: &'static str) -> Self {
+        Self { start: reply.position(), bytes_max: shared.settings.reply_bytes_max.get(), way_out }
+    }
+
+    /// Refuses a reply that has become too long.
+    pub(super) fn check(&self, reply: &Reply<'_>) -> Result<(), Fault> {
+        self.check_bytes(reply.position() - self.start)
+    }
+
+    /// Refuses a reply that would have so many bytes, if that is too long.
+    pub(super) fn check_bytes(&self, bytes: usize) -> Result<(), Fault> {
+        check_reply_bytes(bytes, self.bytes_max, self.way_out)
+    }
+}
+
+/// Refuses a reply of so many bytes if it has more than it may.
+pub(super) fn check_reply_bytes(bytes: usize, limit: usize, way_out: &str) -> Result<(), Fault> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(Fault::owned(format!("ERR the reply would be longer than the limit of {limit} bytes; {way_out}")))
+}

@@ -1,0 +1,142 @@
+//! Those who ask for metrics and are no Prometheus.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+
+use super::*;
+
+const SHORT: Duration = Duration::from_millis(300);
+const LONG: Duration = Duration::from_hours(1);
+const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\n\r\n";
+
+/// Answers until it is dropped.
+struct Running {
+    metrics: Option<Metrics>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Running {
+    fn new(patience: Patience, text: impl Fn() -> String + Send + 'static) -> Self {
+        let listening = Listening::at(([127, 0, 0, 1], 0).into()).expect("a port");
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopping = Arc::clone(&stop);
+        let metrics = listening.answer(patience, move || stopping.load(Ordering::SeqCst), text);
+        Self { metrics: Some(metrics.expect("a thread")), stop }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let address = self.metrics.as_ref().expect("it runs").address;
+        let client = TcpStream::connect(address).expect("a connection");
+        client.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
+        client
+    }
+
+    /// Asks as Prometheus does.
+    fn ask(&self) -> String {
+        let (mut client, mut answer) = (self.connect(), String::new());
+        client.write_all(REQUEST).expect("to send");
+        client.read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    /// Whether it ends.
+    fn end(&mut self) -> bool {
+        self.stop.store(true, Ordering::SeqCst);
+        let (ended, end) = channel();
+        let metrics = self.metrics.take().expect("it runs");
+        std::thread::spawn(move || ended.send(metrics.end()));
+        end.recv_timeout(Duration::from_mins(1)) == Ok(true)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.metrics.is_some() {
+            self.end();
+        }
+    }
+}
+
+fn is_cut_off(client: &mut TcpStream) -> bool {
+    let mut piece = [0; 1024];
+    loop {
+        match client.read(&mut piece) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(cause) => return cause.kind() == io::ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+/// Incident: connections were answered one after the other, and each might be silent for a second. Consequence: 60 silent connections a minute, of anybody, and Prometheus had no answer
+/// any more. Fix: all are served at once, and when there are too many the one that has been silent for longest goes.
+#[test]
+fn silent_connections_keep_nobody_waiting() {
+    let running = Running::new(Patience { head: LONG, answer: LONG }, || "metrics".to_owned());
+    let begun: [&[u8]; 3] = [b"", b"GET /metr", b"GET /metrics HTTP/1.1\r\n"];
+    let silent: Vec<TcpStream> = (0..3 * CONNECTIONS_MAX)
+        .map(|i| {
+            let mut client = running.connect();
+            client.write_all(begun[i % 3]).expect("to send");
+            assert!(running.ask().ends_with("\r\n\r\nmetrics"), "beside {i} others");
+            client
+        })
+        .collect();
+    // The oldest had to go.
+    for mut client in silent.into_iter().take(CONNECTIONS_MAX) {
+        assert!(is_cut_off(&mut client));
+    }
+}
+
+/// As above: those who do not take their answers.
+#[test]
+fn who_does_not_take_the_answer_keeps_nobody_waiting() {
+    let long = || "x".repeat(64 << 20);
+    let running = Running::new(Patience { head: LONG, answer: LONG }, long);
+    let mut slow: Vec<TcpStream> = (0..3).map(|_| running.connect()).collect();
+    slow.iter_mut().for_each(|client| client.write_all(REQUEST).expect("to send"));
+    assert!(running.ask().len() > 64 << 20);
+}
+
+/// A stop waited for whoever was being answered, as long as they liked to take.
+#[test]
+fn a_stop_waits_for_nobody() {
+    for request in [&b""[..], b"GET /metr", REQUEST] {
+        // More than the system buffers.
+        let mut running = Running::new(Patience { head: LONG, answer: LONG }, || "x".repeat(8 << 20));
+        let mut client = running.connect();
+        client.write_all(request).expect("to send");
+        // Who came before was accepted before.
+        assert!(running.ask().len() > 8 << 20);
+        assert!(running.end(), "{request:?}");
+    }
+}
+
+/// Incident: the head of a request had as much time as the answer. Consequence: who connected and asked for nothing kept a place for all of it. Fix: the head has a deadline of its own,
+/// before that of the answer.
+#[test]
+fn who_asks_for_nothing_is_cut_off() {
+    let running = Running::new(Patience { head: SHORT, answer: LONG }, String::new);
+    for begun in ["", "GET /metr"] {
+        let mut client = running.connect();
+        client.write_all(begun.as_bytes()).expect("to send");
+        assert!(is_cut_off(&mut client));
+    }
+}
+
+/// Each piece of an answer had a deadline of its own, so a client that took a little at a time held the thread for as long as it liked.
+#[test]
+fn who_takes_a_little_at_a_time_is_cut_off() {
+    let running = Running::new(Patience { head: LONG, answer: SHORT }, || "x".repeat(256 << 20));
+    let mut client = running.connect();
+    client.write_all(REQUEST).expect("to send");
+    // Some progress within the patience, always: at this pace all of it would take an hour.
+    let (mut piece, mut taken) = ([0; 4 << 10], 0);
+    while let Ok(count @ 1..) = client.read(&mut piece) {
+        taken += count;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(taken < 256 << 20);
+}

@@ -1,0 +1,69 @@
+//! Warnings that strangers can cause: written once a minute at most, so that nobody fills the log.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use skein_sync::locks::lock;
+
+use crate::clients::Card;
+
+/// How long a warning stays unsaid after it was written.
+const SILENCE: Duration = Duration::from_mins(1);
+
+/// When each kind was last written.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings {
+    cross_protocol: Occasional,
+    refused: Occasional,
+}
+
+/// A warning that is written now and then.
+#[derive(Debug, Default)]
+struct Occasional(Mutex<Option<Instant>>);
+
+impl Occasional {
+    /// Whether it is to be written now.
+    fn is_due(&self) -> bool {
+        let (mut last, now) = (lock(&self.0), Instant::now());
+        let due = last.is_none_or(|last| now.duration_since(last) >= SILENCE);
+        if due {
+            *last = Some(now);
+        }
+        due
+    }
+}
+
+impl Warnings {
+    /// A client sent a line of HTTP.
+    pub(crate) fn cross_protocol(&self, card: &Card) {
+        if self.cross_protocol.is_due() {
+            let address = card.address.as_ref().map(ToString::to_string);
+            tracing::warn!(
+                client = card.place.client,
+                address,
+                "possible SECURITY ATTACK: a client sent POST or Host:, as a web page does that is made to send commands here; it is disconnected"
+            );
+        }
+    }
+
+    /// The system has no descriptor for a new connection.
+    pub(crate) fn cannot_accept(&self, cause: &std::io::Error) {
+        if self.refused.is_due() {
+            tracing::warn!(%cause, "cannot accept connections; trying again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_written_once_in_a_while() {
+        let warning = Occasional::default();
+        assert!(warning.is_due() && !warning.is_due());
+        let long_ago = Instant::now().checked_sub(SILENCE).expect("a machine that runs for longer");
+        *lock(&warning.0) = Some(long_ago);
+        assert!(warning.is_due());
+    }
+}

@@ -1,0 +1,135 @@
+//! Bytes as they are, sent to both servers: what comes back is the same to the last byte. For what is no sequence of whole replies, and for what closes the connection.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::common::{options, start_with};
+use super::redis::Redis;
+use skein_store::Durability;
+
+/// Sent after each case: the answer ends with it, unless the server has closed.
+const LAST: &str = "\r\nCLIENT REPLY ON\r\nECHO the-end\r\n";
+const END: &[u8] = b"the-end\r\n";
+
+const REPLIES: &[&str] = &[
+    "CLIENT REPLY SKIP\r\nRESET\r\nPING\r\n",
+    "CLIENT REPLY SKIP\r\nRESET\r\nPING\r\nPING\r\n",
+    "CLIENT REPLY OFF\r\nPING\r\nRESET\r\nPING\r\n",
+    "CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING\r\n",
+    "CLIENT REPLY SKIP\r\nCLIENT REPLY SKIP\r\nPING\r\nECHO a\r\n",
+    "CLIENT REPLY SKIP\r\nNOSUCH\r\nECHO a\r\n",
+    "CLIENT REPLY SKIP\r\nGET\r\nECHO a\r\n",
+    "CLIENT REPLY SKIP\r\nCLIENT REPLY NOPE\r\nECHO b\r\n",
+    "CLIENT REPLY SKIP\r\nCLIENT REPLY OFF\r\nECHO b\r\nCLIENT REPLY ON\r\n",
+    "CLIENT REPLY OFF\r\nCLIENT REPLY SKIP\r\nECHO a\r\nCLIENT REPLY ON\r\nECHO b\r\n",
+    "CLIENT REPLY SKIP\r\nKEYS *\r\nECHO a\r\n",
+    "MULTI\r\nECHO x\r\nRESET\r\nECHO c\r\n",
+    "MULTI\r\nCLIENT REPLY OFF\r\nRESET\r\nECHO b\r\n",
+    "MULTI\r\nCLIENT REPLY OFF\r\nECHO a\r\nEXEC\r\nECHO b\r\nCLIENT REPLY ON\r\nECHO c\r\n",
+    "MULTI\r\nECHO x\r\nCLIENT REPLY OFF\r\nECHO a\r\nEXEC\r\nECHO b\r\nCLIENT REPLY ON\r\nECHO c\r\n",
+    "MULTI\r\nECHO x\r\nCLIENT REPLY SKIP\r\nECHO a\r\nECHO b\r\nEXEC\r\nECHO c\r\nECHO d\r\n",
+    "MULTI\r\nECHO x\r\nCLIENT REPLY SKIP\r\nEXEC\r\nECHO c\r\nECHO d\r\n",
+    "MULTI\r\nECHO x\r\nCLIENT REPLY ON\r\nEXEC\r\nECHO c\r\n",
+    "MULTI\r\nCLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nECHO a\r\nEXEC\r\nECHO b\r\n",
+    "MULTI\r\nCLIENT REPLY OFF\r\nCLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nECHO a\r\nEXEC\r\nECHO b\r\n",
+    "MULTI\r\nCLIENT REPLY OFF\r\nCLIENT REPLY NOPE\r\nECHO a\r\nEXEC\r\nECHO b\r\n",
+    "MULTI\r\nCLIENT REPLY SKIP\r\nKEYS nosuch*\r\nECHO a\r\nEXEC\r\nECHO b\r\nECHO c\r\n",
+    "CLIENT REPLY OFF\r\nMULTI\r\nECHO x\r\nCLIENT REPLY ON\r\nECHO y\r\nEXEC\r\nECHO c\r\n",
+    "CLIENT REPLY OFF\r\nMULTI\r\nCLIENT REPLY ON\r\nECHO y\r\nCLIENT REPLY OFF\r\nECHO z\r\nEXEC\r\nECHO c\r\n",
+    "CLIENT REPLY OFF\r\nMULTI\r\nECHO x\r\nEXEC\r\nECHO c\r\n",
+    "CLIENT REPLY SKIP\r\nMULTI\r\nECHO x\r\nEXEC\r\nECHO c\r\n",
+    "MULTI\r\nCLIENT REPLY SKIP\r\nEXEC\r\nEXEC\r\nECHO c\r\n",
+    "MULTI\r\nNOSUCH\r\nCLIENT REPLY OFF\r\nEXEC\r\nECHO c\r\n",
+    "CLIENT REPLY SKIP\r\nMULTI\r\nCLIENT REPLY SKIP\r\nECHO a\r\nEXEC\r\nECHO b\r\nECHO c\r\n",
+];
+
+const HTTP: &[&str] = &[
+    "POST / HTTP/1.1\r\nHost: 127.0.0.1:6380\r\nContent-Length: 14\r\n\r\nSET posted 1\r\n",
+    "GET / HTTP/1.1\r\nHost: 127.0.0.1:6380\r\n\r\nSET posted 1\r\n",
+    "host: x\r\nSET posted 1\r\n",
+    "*1\r\n$4\r\npOsT\r\nSET posted 1\r\n",
+    "MULTI\r\nPOST\r\nSET posted 1\r\n",
+    "POSTS\r\nHost\r\nPING\r\n",
+];
+
+/// A line with a byte 0 has no end, so more is waited for, up to the longest line.
+const ZEROES: &[&str] = &[
+    "ECHO a\0b\r\n",
+    "PING\0\r\nPING\r\n",
+    "\0\r\nPING\r\n",
+    "ECHO \"a\0b\"\r\nPING\r\n",
+    "PING\r\nECHO \0\"\r\nPING\r\n",
+    "*1\0\r\n$4\r\nPING\r\n",
+    "*1\r\n$4\0\r\nPING\r\n",
+    "*1\r\n$4\r\nPING\r\n\0\r\nPING\r\n",
+];
+
+/// What a server answers.
+fn ask(address: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
+    // A server that has closed already takes no more.
+    let _ = stream.write_all(bytes);
+    let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
+    while !answer.ends_with(END) {
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => answer.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => break,
+            Err(error) => panic!("{error}; so far: {:?}", answer.escape_ascii().to_string()),
+        }
+    }
+    answer
+}
+
+#[track_caller]
+fn assert_same(cases: impl IntoIterator<Item = Vec<u8>>) {
+    let Some(redis) = Redis::start() else { return };
+    let ours = start_with(options(), Durability::Buffered);
+    for case in cases {
+        let [expected, got] = [&redis.address, &ours.address.to_string()].map(|address| ask(address, &case));
+        assert_eq!(
+            got.escape_ascii().to_string(),
+            expected.escape_ascii().to_string(),
+            "{}",
+            case[..case.len().min(200)].escape_ascii()
+        );
+    }
+    let asked = encode_get();
+    assert_eq!(ask(&ours.address.to_string(), &asked), ask(&redis.address, &asked), "nothing was posted");
+}
+
+fn encode_get() -> Vec<u8> {
+    format!("EXISTS posted{LAST}").into_bytes()
+}
+
+/// Incident: RESET was answered after CLIENT REPLY SKIP, and EXEC answered whole or not at all, whatever its requests said of replies. Consequence: clients that count replies read another
+/// one's. Fix: the flags are Redis's, and each part of EXEC's reply is written or left out as they stand then.
+#[test]
+fn wishes_for_replies_are_those_of_redis() {
+    let twice = ["", "HELLO 3\r\n"];
+    // The greetings differ.
+    let quiet =
+        |hello: &str| if hello.is_empty() { String::new() } else { format!("CLIENT REPLY SKIP\r\n{hello}") };
+    let cases = REPLIES
+        .iter()
+        .flat_map(|case| twice.map(|hello| format!("{}{case}{LAST}", quiet(hello)).into_bytes()));
+    assert_same(cases);
+}
+
+/// Incident: the lines of an HTTP request were answered one by one. Consequence: any web page that the operator looks at could send commands (`fetch` with a body of them). Fix: as in
+/// Redis, POST and `Host:` close the connection before anything is answered.
+#[test]
+fn requests_of_web_pages_close_the_connection() {
+    assert_same(HTTP.iter().map(|case| format!("{case}{LAST}").into_bytes()));
+}
+
+/// Incident: a line with a byte 0 was answered as a request. Consequence: proxies that follow Redis and we saw different requests in the same bytes. Fix: as in Redis, such a line has no
+/// end.
+#[test]
+fn a_byte_0_in_a_line_is_waited_past() {
+    let filler = "x".repeat(65_600);
+    let cases = ZEROES.iter().map(|case| format!("{case}{filler}{LAST}").into_bytes());
+    assert_same(cases);
+}
