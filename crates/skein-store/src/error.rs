@@ -138,6 +138,9 @@ pub enum Error {
     /// The store was closed.
     #[error("the store is closed; open it again")]
     Closed,
+    /// Somebody wished that the opening ends (see [`OpenProgress::cancel`](crate::OpenProgress::cancel)). Nothing is lost.
+    #[error("opening was ended before it was done; open the store again")]
+    Cancelled,
     /// The path of the data folder is a file.
     #[error("{path} is a file; name a folder, or a path that does not exist yet")]
     NotAFolder {
@@ -268,6 +271,7 @@ impl From<LogError> for Error {
             LogError::Poisoned { cause } => Self::WritesStopped { cause },
             LogError::NoRoom { cause } => Self::NoRoomOnDisk { cause },
             LogError::Closed => Self::Closed,
+            LogError::Cancelled => Self::Cancelled,
             LogError::BadOption { name, why } => Self::BadOption { name, why },
             other => Self::WritesStopped { cause: other.to_string() },
         }

@@ -1,8 +1,9 @@
 //! How a disk store is opened.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use skein_log::{Durability, LogOptions};
+use skein_log::{Durability, LogOptions, OpenProgress};
 
 use crate::buffer::CACHE_LEAST;
 use crate::trie::Shape;
@@ -34,6 +35,8 @@ pub struct DiskOptions {
     pub checkpoint_bytes: u64,
     /// Size of the log's segment files, in bytes: 64 MiB by default, 64 KiB at least.
     pub segment_bytes: u64,
+    /// Where opening tells how far it has come, and hears that it is to end; by default nobody looks.
+    pub progress: Arc<OpenProgress>,
 }
 
 impl Default for DiskOptions {
@@ -47,6 +50,7 @@ impl Default for DiskOptions {
             durability: Durability::default(),
             checkpoint_bytes: 64 << 20,
             segment_bytes: 64 << 20,
+            progress: Arc::default(),
         }
     }
 }
