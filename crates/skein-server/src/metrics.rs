@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   Prometheus ─► GET /metrics ─► collect: counts of the workers, of the store, of the system ─► OpenMetrics text
+//!   supervisor ─► GET /-/healthy, /-/ready ─► pages: what the server is at, from before its data is there
 //! ```
 //!
 //! One request at a time, each with a deadline for its head and one for its answer (see `exchange`), and a bound on its bytes, so that nobody can hold it up for
@@ -9,6 +10,7 @@
 
 mod collect;
 mod exchange;
+mod pages;
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -21,10 +23,11 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use skein_sync::locks::lock;
 
 use exchange::Patience;
+use pages::Page;
+pub(crate) use pages::Pages;
 
 use crate::StartError;
 use crate::server::{poll_with_waker, spawn, system};
-use crate::shared::Shared;
 
 const WAKE: Token = Token(usize::MAX);
 const LISTENER: Token = Token(0);
@@ -35,6 +38,7 @@ const PATIENCE: Patience = Patience { head: Duration::from_secs(1), answer: Dura
 const REST: Duration = Duration::from_millis(50);
 
 /// A place where Prometheus may ask, before anybody answers.
+#[derive(Debug)]
 pub(crate) struct Listening {
     listener: TcpListener,
     address: SocketAddr,
@@ -55,6 +59,10 @@ pub(crate) struct Metrics {
 }
 
 impl Listening {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(crate) fn at(listen: SocketAddr) -> Result<Self, StartError> {
         let failed = |cause| StartError::Listen { listen, cause };
         let mut listener = TcpListener::bind(listen).map_err(failed)?;
@@ -65,30 +73,38 @@ impl Listening {
         Ok(Self { listener, address, poll, waker })
     }
 
-    /// Answers from now on, until [`Metrics::end`].
-    pub(crate) fn serve(self, shared: Arc<Shared>) -> Result<Metrics, StartError> {
-        let registry = collect::registry(&shared);
-        let metrics = self.answer(PATIENCE, move || shared.stopping(), move || collect::text(&registry))?;
+    /// Answers with these pages from now on, until [`Metrics::end`].
+    pub(crate) fn serve(self, pages: &Arc<Pages>) -> Result<Metrics, StartError> {
+        let (ending, asked) = (Arc::clone(pages), Arc::clone(pages));
+        let metrics = self.answer(PATIENCE, move || ending.are_over(), move |path| asked.page(path))?;
         tracing::info!(address = %metrics.address, "answering Prometheus");
         Ok(metrics)
     }
 
-    /// Answers each request with `text`.
+    /// Answers each request with its page.
     fn answer(
         self,
         patience: Patience,
         stopping: impl Fn() -> bool + Send + 'static,
-        text: impl Fn() -> String + Send + 'static,
+        page: impl Fn(&[u8]) -> Option<Page> + Send + 'static,
     ) -> Result<Metrics, StartError> {
         let Self { listener, address, poll, waker } = self;
         let asking = Arc::new(Asking::default());
-        let answering = Answering { asking: Arc::clone(&asking), patience, stopping, text };
+        let answering = Answering { asking: Arc::clone(&asking), patience, stopping, page };
         let thread = spawn("skein-metrics".to_owned(), move || answering.run(&listener, poll))?;
         Ok(Metrics { address, waker, asking, thread })
     }
 }
 
 impl Metrics {
+    /// Ends the thread of a server that does not come to be.
+    pub(crate) fn give_up(self, pages: &Pages) {
+        pages.give_up();
+        if !self.end() {
+            tracing::error!("the thread of the metrics panicked");
+        }
+    }
+
     /// Ends the thread, once the server is stopping; false if it panicked.
     pub(crate) fn end(self) -> bool {
         if let Err(cause) = self.waker.wake() {
@@ -107,10 +123,10 @@ struct Answering<S, T> {
     asking: Arc<Asking>,
     patience: Patience,
     stopping: S,
-    text: T,
+    page: T,
 }
 
-impl<S: Fn() -> bool, T: Fn() -> String> Answering<S, T> {
+impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<Page>> Answering<S, T> {
     fn run(&self, listener: &TcpListener, mut poll: Poll) {
         let mut events = Events::with_capacity(4);
         while !(self.stopping)() {
@@ -139,7 +155,7 @@ impl<S: Fn() -> bool, T: Fn() -> String> Answering<S, T> {
         *lock(&self.asking) = Some(stream.try_clone()?);
         // Only now: a stop that has not begun yet finds the connection.
         let done =
-            if (self.stopping)() { Ok(()) } else { exchange::answer(stream, self.patience, &self.text) };
+            if (self.stopping)() { Ok(()) } else { exchange::answer(stream, self.patience, &self.page) };
         *lock(&self.asking) = None;
         done
     }
@@ -162,8 +178,8 @@ mod tests {
             let stop = Arc::new(AtomicBool::new(false));
             let stopping = Arc::clone(&stop);
             // More than the system buffers.
-            let text = || "x".repeat(64 << 20);
-            let metrics = listening.answer(hour, move || stopping.load(Ordering::SeqCst), text);
+            let page = |_: &[u8]| Some(Page::words("200 OK", "x".repeat(64 << 20)));
+            let metrics = listening.answer(hour, move || stopping.load(Ordering::SeqCst), page);
             let metrics = metrics.expect("a thread");
             let mut client = TcpStream::connect(metrics.address).expect("a connection");
             client.write_all(request.as_bytes()).expect("to send");

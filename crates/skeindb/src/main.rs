@@ -18,6 +18,7 @@ mod config;
 mod console;
 mod disk;
 mod exit;
+mod foreign;
 mod format;
 mod progress;
 mod remote;

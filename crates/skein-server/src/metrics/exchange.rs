@@ -4,6 +4,8 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use super::pages::{PATHS, Page};
+
 /// The longest head of a request.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
@@ -53,14 +55,14 @@ impl Write for Patient {
     }
 }
 
-/// Answers the one request of a connection: with `metrics`, if it asks for them.
+/// Answers the one request of a connection, with the page that it asks for.
 ///
 /// # Errors
 /// What the system says; the request has no end, or a part takes longer than `patience` has for it.
 pub(super) fn answer(
     stream: TcpStream,
     patience: Patience,
-    metrics: impl FnOnce() -> String,
+    page: impl FnOnce(&[u8]) -> Option<Page>,
 ) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     let mut stream = Patient { stream, deadline: Instant::now() + patience.head };
@@ -69,13 +71,9 @@ pub(super) fn answer(
     let mut words = head.split(u8::is_ascii_whitespace);
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
-    let plain = "text/plain; charset=utf-8";
-    let (status, kind, body) = match (method, path) {
-        (b"GET", b"/metrics") => {
-            ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics())
-        }
-        (b"GET", _) => ("404 Not Found", plain, "there is /metrics alone\n".to_owned()),
-        _ => ("405 Method Not Allowed", plain, "only GET is answered\n".to_owned()),
+    let Page { status, kind, body } = match method {
+        b"GET" => page(path).unwrap_or_else(|| Page::words("404 Not Found", PATHS)),
+        _ => Page::words("405 Method Not Allowed", "only GET is answered\n"),
     };
     let length = body.len();
     let head = format!(
@@ -128,7 +126,7 @@ mod tests {
         for begun in ["", "GET /metr"] {
             let (mut client, stream) = connection();
             client.write_all(begun.as_bytes()).expect("to send");
-            assert_cut_off(answer(stream, Patience { head: SHORT, answer: LONG }, String::new));
+            assert_cut_off(answer(stream, Patience { head: SHORT, answer: LONG }, |_| None));
         }
     }
 
@@ -144,7 +142,8 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        assert_cut_off(answer(stream, Patience { head: LONG, answer: SHORT }, || "x".repeat(1 << 30)));
+        let long = |_: &[u8]| Some(Page::words("200 OK", "x".repeat(1 << 30)));
+        assert_cut_off(answer(stream, Patience { head: LONG, answer: SHORT }, long));
         drop(reader);
     }
 }

@@ -26,7 +26,7 @@ pub struct Args {
 /// Runs `skein config`; `skein` is the whole command line's definition.
 pub fn run(args: &Args, mut skein: Command) -> Result<Exit, Failure> {
     if let Some(file) = &args.check {
-        crate::check_file(file)?;
+        crate::check_file(file).map_err(Failure::as_usage)?;
         console::print(&format!("{}: fine\n", file.display()))?;
         return Ok(Exit::Ok);
     }
