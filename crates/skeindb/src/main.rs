@@ -20,6 +20,7 @@ mod disk;
 mod exit;
 mod foreign;
 mod format;
+mod interrupt;
 mod progress;
 mod remote;
 mod target;
