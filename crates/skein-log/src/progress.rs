@@ -1,7 +1,9 @@
 //! How far the opening of a store has come, told to other threads; and their wish that it ends.
 //!
-//! The opening thread announces what it has to read, and counts what it has read, from as many threads as it likes. Whoever has a clone of the [`Arc`](std::sync::Arc)
-//! may look, and may [cancel](OpenProgress::cancel): the opening then answers an error, and the folder is as after a crash of the process, so that the next opening finds all of it.
+//! The opening thread announces what it has to read, and counts what it has read, from as many
+//! threads as it likes. Whoever has a clone of the [`Arc`](std::sync::Arc) may look, and may
+//! [cancel](OpenProgress::cancel): the opening then answers an error, and the folder is as after a
+//! crash of the process, so that the next opening finds all of it.
 
 use std::fmt;
 
@@ -63,7 +65,8 @@ impl OpenProgress {
         self.bytes_total.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many bytes were read, and so many rows or records in them. False if the opening is to end.
+    /// So many bytes were read, and so many rows or records in them. False if the opening is to
+    /// end.
     #[must_use]
     pub fn advance(&self, bytes: u64, records: u64) -> bool {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);

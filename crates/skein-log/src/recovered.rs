@@ -107,7 +107,8 @@ impl Recovered {
         self.database
     }
 
-    /// Bytes of the segments that [`replay`](Self::replay) reads for the epochs from `from_epoch` on.
+    /// Bytes of the segments that [`replay`](Self::replay) reads for the epochs from `from_epoch`
+    /// on.
     pub fn bytes_from(&self, from_epoch: u64) -> u64 {
         self.kept_from(from_epoch).map(|kept| kept.end).sum()
     }

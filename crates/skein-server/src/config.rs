@@ -182,8 +182,9 @@ impl ServerOptions {
         listens.into_iter().flatten().find(|listen| !listen.ip().is_loopback())
     }
 
-    /// Whether a client may be of the default user without a password, if that needs none: one of this machine, or with a certificate. At
-    /// an address that others reach the server starts with a password alone; this holds when it is taken away later.
+    /// Whether a client may be of the default user without a password, if that needs none: one of
+    /// this machine, or with a certificate. At an address that others reach the server starts with
+    /// a password alone; this holds when it is taken away later.
     pub(crate) fn trusts(&self, stream: &Transport) -> bool {
         let certified = matches!(stream, Transport::Tls(_))
             && self.tls.as_ref().is_some_and(|tls| tls.clients == TlsClients::Required);

@@ -1,6 +1,7 @@
 //! The server: RESP2 and RESP3 over `skein-store` or `skein-disk`, so that every Redis client is a client of `SkeinDB`.
 //!
-//! - [`server`](crate::Server): start and stop; `acceptor` gives connections to workers. `loading`: who comes before there is data.
+//! - [`server`](crate::Server): start and stop; `acceptor` gives connections to workers. `loading`:
+//!   who comes before there is data.
 //! - `transport`: what a connection goes over, TCP, TLS (`tls`) or a Unix socket.
 //! - `worker`: the event loop, and how requests become batches.
 //! - `resp`: bytes to requests, replies to bytes.

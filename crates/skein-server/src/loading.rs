@@ -6,7 +6,8 @@
 //!                     └─── serve(store) ─► Server: the doorman hands over its ports and connections
 //! ```
 //!
-//! A connection that was made meanwhile stays: its user, its protocol, what it sent and what it has not taken yet go to a worker.
+//! A connection that was made meanwhile stays: its user, its protocol, what it sent and what it has
+//! not taken yet go to a worker.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

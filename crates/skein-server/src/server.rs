@@ -120,7 +120,8 @@ enum Ports {
     Answered(Doorman),
 }
 
-/// The metrics, if they are wanted: the port that waits, then the thread that answers there, which ends when this is dropped.
+/// The metrics, if they are wanted: the port that waits, then the thread that answers there, which
+/// ends when this is dropped.
 #[derive(Debug)]
 struct Answers {
     waiting: Option<Listening>,
@@ -144,8 +145,8 @@ impl Bound {
         self.metrics_address
     }
 
-    /// Answers whoever comes, from now on until [`serve`](Self::serve): with LOADING, as Redis does, but for what needs no data. A client's SHUTDOWN cancels the
-    /// opening of the store.
+    /// Answers whoever comes, from now on until [`serve`](Self::serve): with LOADING, as Redis
+    /// does, but for what needs no data. A client's SHUTDOWN cancels the opening of the store.
     ///
     /// # Errors
     /// No threads left.
@@ -157,7 +158,8 @@ impl Bound {
         Ok(self)
     }
 
-    /// Starts serving `store`, of either engine. The store stays the caller's to close, after [`Server::wait`].
+    /// Starts serving `store`, of either engine. The store stays the caller's to close, after
+    /// [`Server::wait`].
     ///
     /// # Errors
     /// No threads left.
@@ -225,8 +227,9 @@ impl Drop for Answers {
 }
 
 impl Server {
-    /// Listens as the options say, before there is anything to serve; `progress` is that of the store that will be opened. Raises this process's soft limit
-    /// on open files if `clients_max` needs it.
+    /// Listens as the options say, before there is anything to serve; `progress` is that of the
+    /// store that will be opened. Raises this process's soft limit on open files if `clients_max`
+    /// needs it.
     ///
     /// # Errors
     /// An option that cannot work, an address that cannot be listened on.
@@ -263,7 +266,8 @@ impl Server {
         })
     }
 
-    /// Listens, and starts serving `store`: [`bind`](Self::bind) and [`Bound::serve`] for a store that is open already.
+    /// Listens, and starts serving `store`: [`bind`](Self::bind) and [`Bound::serve`] for a store
+    /// that is open already.
     ///
     /// # Errors
     /// An option that cannot work, an address that cannot be listened on, no threads left.

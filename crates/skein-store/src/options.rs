@@ -178,7 +178,8 @@ pub struct StoreOptions {
     /// How often a thread looks for keys that have expired, and removes them; 100 ms by default. It works for a quarter of this time at
     /// most, or half of it when that is not enough. `None` for never: they are hidden all the same, and take memory until they are written to or removed.
     pub expiry_interval: Option<Duration>,
-    /// Where opening tells how far it has come, and hears that it is to end; by default nobody looks.
+    /// Where opening tells how far it has come, and hears that it is to end; by default nobody
+    /// looks.
     pub progress: Arc<OpenProgress>,
 }
 

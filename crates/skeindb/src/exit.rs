@@ -55,7 +55,7 @@ impl Failure {
     }
 
     /// The same, as a wrong use.
-    pub fn as_usage(self) -> Self {
+    pub fn into_usage(self) -> Self {
         Self { exit: Exit::Usage, ..self }
     }
 

@@ -9,13 +9,14 @@ use skein_store::is_data_folder;
 
 use crate::exit::Failure;
 
-/// What an empty folder may have: what a new file system has, and what a first start leaves that ended before the folder was a data folder.
+/// What an empty folder may have: what a new file system has, and what a first start leaves that
+/// ended before the folder was a data folder.
 const HARMLESS: [&str; 3] = ["lost+found", "lock", "identity.tmp"];
 /// How many of the files that were found are named.
 const NAMED: usize = 3;
 
-/// Refuses a folder that has files and is no data folder of ours. A folder that is not there is fine, and a file is left to the stores, which have their own
-/// words for it.
+/// Refuses a folder that has files and is no data folder of ours. A folder that is not there is
+/// fine, and a file is left to the stores, which have their own words for it.
 pub fn refuse_foreign(folder: &Path) -> Result<(), Failure> {
     if is_data_folder(folder) || is_disk_folder(folder) {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Ctrl-C, and SIGTERM, for commands that say how far they came. A second signal ends the process at once.
+//! Ctrl-C, and SIGTERM, for commands that say how far they came. A second signal ends the process
+//! at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -184,6 +184,10 @@ pub fn store_failure(error: &Error) -> Failure {
     match error {
         Error::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
         Error::BadOption { name, why } => Failure::usage(format!("{}: {why}", flag(name))),
+        Error::OtherEngine { .. } => Failure::new(format!("{error} (skein serve --engine disk)")),
+        Error::LogFolderMissing { .. } => {
+            Failure::new(format!("{error} (skein serve --give-up-log-dir DIR)"))
+        }
         _ => Failure::new(error.to_string()),
     }
 }

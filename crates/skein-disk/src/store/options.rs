@@ -35,7 +35,8 @@ pub struct DiskOptions {
     pub checkpoint_bytes: u64,
     /// Size of the log's segment files, in bytes: 64 MiB by default, 64 KiB at least.
     pub segment_bytes: u64,
-    /// Where opening tells how far it has come, and hears that it is to end; by default nobody looks.
+    /// Where opening tells how far it has come, and hears that it is to end; by default nobody
+    /// looks.
     pub progress: Arc<OpenProgress>,
 }
 

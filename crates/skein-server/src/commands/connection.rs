@@ -32,12 +32,15 @@ pub(super) fn quit(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> 
     Ok(Next::Close)
 }
 
+/// Told of a password that is refused: by which client, with which command and for which user it
+/// was given.
+pub(crate) type RefusedLogin<'r> = dyn Fn(&Client, &[u8], &[u8]) + 'r;
+
 /// What logging in needs, of a server that serves and of one that still reads its data back.
 pub(crate) struct Entrance<'e> {
     pub client: &'e mut Client,
     pub acl: &'e Acl,
-    /// Told of a password that is refused: by which client, with which command and for which user it was given.
-    pub refused: &'e dyn Fn(&Client, &[u8], &[u8]),
+    pub refused: &'e RefusedLogin<'e>,
 }
 
 impl Entrance<'_> {

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::{Lines, program};
 use crate::loading::Loading;
 
-/// The sections `server` and `persistence`: those that are named, both if none is, or if all are wanted.
+/// The sections `server` and `persistence`: those that are named, both if none is, or if all are
+/// wanted.
 pub(crate) fn text(loading: &Loading, names: &[&[u8]]) -> String {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()));
     let both = names.is_empty() || ["default", "all", "everything"].into_iter().any(has);

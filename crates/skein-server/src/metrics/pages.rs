@@ -1,4 +1,5 @@
-//! The pages: `/metrics`, and whether the server lives and serves, for who supervises it. They are there before the data is.
+//! The pages: `/metrics`, and whether the server lives and serves, for who supervises it. They are
+//! there before the data is.
 //!
 //! ```text
 //!                 reads its data back       serves                   stops

@@ -79,7 +79,8 @@ impl Worker {
         self.begin(slot);
     }
 
-    /// Takes over a connection that was made before there was data, with what it sent and what it has not taken yet.
+    /// Takes over a connection that was made before there was data, with what it sent and what it
+    /// has not taken yet.
     fn seat(&mut self, guest: Guest) {
         let (mut connection, output) = guest.into_parts();
         let (shared, worker, registry) = (&self.shared, self.number, self.poll.registry());
@@ -91,7 +92,7 @@ impl Worker {
             }
             let place = Place { worker, slot, client: connection.client.id };
             let card = card(shared, place, &connection.stream);
-            // What came and went meanwhile made no event here.
+            // The event queue of this worker has seen no event of it yet.
             (connection.readable, connection.writable, connection.listed) = (true, true, false);
             Some(connection.seated(card))
         });

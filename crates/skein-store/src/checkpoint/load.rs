@@ -75,7 +75,8 @@ impl PartProgress<'_> {
         self.loaded.is_multiple_of(ROWS_PER_GUARD)
     }
 
-    /// Tells that so many more rows were loaded, which count as their part of the bytes. `None` if loading is to end.
+    /// Tells that so many more rows were loaded, which count as their part of the bytes. `None` if
+    /// loading is to end.
     fn tell(&self, rows: usize) -> Option<()> {
         let rows = rows as u64;
         let bytes = u128::from(self.info.bytes) * u128::from(rows) / u128::from(self.info.rows.max(1));

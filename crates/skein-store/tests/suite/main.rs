@@ -14,6 +14,7 @@ mod format;
 mod inspect;
 mod limits;
 mod log_folders;
+mod opening;
 mod power;
 mod power_cuts;
 mod reopen;

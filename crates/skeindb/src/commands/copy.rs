@@ -29,10 +29,13 @@ const PIECE: &[u8] = b"1000";
 
 const EXAMPLES: &str = "\
 Examples:
-  skein copy --from 127.0.0.1:6379                        everything in a Redis on this machine
-  skein copy --from redis:6379 --pattern 'session:*'      some keys of another one
-  skein copy --from rediss://redis:6379 --from-tls-ca ca.pem --from-password-file pw
-                                                          by TLS; what is said of --from is there for --to
+  skein copy --from 127.0.0.1:6379
+      everything in a Redis on this machine
+  skein copy --from redis:6379 --pattern 'session:*'
+      some keys of another one
+  skein copy --from rediss://redis:6379 --from-tls-ca ca.pem \\
+      --from-password-file pw
+      by TLS; what is said of --from is there for --to
 
 A key that is there already is replaced. Lists, sets and streams are not copied: the first are named, all are counted by type, and exit code 4 says \
 that there were some. A source that is the target by another name is refused. Ctrl-C ends it, and says how far it came; what was copied stays.";
@@ -93,7 +96,8 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(if refused.is_empty() { Exit::Ok } else { Exit::Partial })
 }
 
-/// How many keys there are to copy, if that is known: of a pattern it is not, nor to who may not ask.
+/// How many keys there are to copy, if that is known: of a pattern it is not, nor to who may not
+/// ask.
 fn total(from: &mut Peer, pattern: &str) -> Result<Option<u64>, Failure> {
     if pattern != "*" {
         return Ok(None);

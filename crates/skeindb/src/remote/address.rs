@@ -106,8 +106,9 @@ mod tests {
             ("redis://geese", "no port"),
             ("redis://:6380", "no host"),
             ("unix:", "no socket"),
-            // Incident: it was looked up with the port, and the answer spoke of an "invalid socket address". Consequence: nobody knew what was
-            // missing. Fix: the port is named, with those that are usual.
+            // Incident: it was looked up with the port, and the answer spoke of an "invalid socket
+            // address". Consequence: nobody knew what was missing. Fix: the port is named, with
+            // those that are usual.
             ("127.0.0.1", "6380"),
             ("localhost", "6379"),
         ] {

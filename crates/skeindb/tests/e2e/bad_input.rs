@@ -68,8 +68,9 @@ fn a_data_folder_that_is_a_file() {
     assert_eq!(fs::read(&file).unwrap(), b"precious");
 }
 
-/// Incident: `serve --data ~` made a data folder among a user's files, and let nobody else into it. Consequence: files of both lie in a heap, and others lose
-/// their way to them. Fix: a folder that has files and is no data folder is refused, before anything is made or changed.
+/// Incident: `serve --data ~` made a data folder among a user's files, and let nobody else into it.
+/// Consequence: files of both lie in a heap, and others lose their way to them. Fix: a folder that
+/// has files and is no data folder is refused, before anything is made or changed.
 #[test]
 fn a_folder_of_somebody_else_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,8 +143,9 @@ fn a_port_in_use() {
     assert_refused(&output, 1, &[&address, "in use", "--listen"]);
 }
 
-/// Incident: `--listen 7223` and `256.0.0.1:7223` ended with 1. Consequence: the unit file, which does not restart after 2, started the server again and
-/// again. Fix: what can never be an address is a wrong option, wherever it stands. A name that does not resolve may do so later.
+/// Incident: `--listen 7223` and `256.0.0.1:7223` ended with 1. Consequence: the unit file, which
+/// does not restart after 2, started the server again and again. Fix: what can never be an address
+/// is a wrong option, wherever it stands. A name that does not resolve may do so later.
 #[test]
 fn an_address_that_is_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -181,8 +183,9 @@ fn an_open_address_needs_a_password() {
     assert_refused(&output, 2, &["0.0.0.0:0", "--password-file"]);
 }
 
-/// Incident: of the files that options name, a missing one of `--config` ended with 2, and all others with 1. Consequence: a service manager that does not restart
-/// after 2 tried a wrong option again and again. Fix: what an option names and cannot be used is a wrong option.
+/// Incident: of the files that options name, a missing one of `--config` ended with 2, and all
+/// others with 1. Consequence: a service manager that does not restart after 2 tried a wrong option
+/// again and again. Fix: what an option names and cannot be used is a wrong option.
 #[test]
 fn files_that_options_name_are_options() {
     let folder = tempfile::tempdir().unwrap();

@@ -113,8 +113,9 @@ fn a_server_that_is_not_there_is_named() {
     assert_refused(&output, 1, &["cannot connect to 127.0.0.1:1"]);
 }
 
-/// Incident: `copy --from localhost:6380 --to 127.0.0.1:6380` removed each hash before it read it. Consequence: it copied a server onto itself and lost what it was
-/// told to keep. Fix: the two are asked whether they are one, before anything is written.
+/// Incident: `copy --from localhost:6380 --to 127.0.0.1:6380` removed each hash before it read it.
+/// Consequence: it copied a server onto itself and lost what it was told to keep. Fix: the two are
+/// asked whether they are one, before anything is written.
 #[test]
 fn a_server_is_not_copied_onto_itself() {
     let folder = tempfile::tempdir().unwrap();
@@ -156,7 +157,8 @@ fn refused_keys_are_counted_by_type() {
     server.stop();
 }
 
-/// Ctrl-C ended the process without a word of how far it had come. A source that answers slowly stands still here until the signal is there.
+/// Ctrl-C ended the process without a word of how far it had come. A source that answers slowly
+/// stands still here until the signal is there.
 #[test]
 fn an_interrupted_copy_says_how_far_it_came() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
@@ -170,7 +172,8 @@ fn an_interrupted_copy_says_how_far_it_came() {
     assert_eq!(pausing.call(&[b"CLIENT", b"PAUSE", b"3600000", b"WRITE"]).unwrap(), Reply::ok());
     let mut command = crate::common::skein(["copy", "--from", &from.address, "--to", &to.address]);
     let copy = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It has come to its first write, which waits, when the target has seen what comes before: DBSIZE of the source, and a page of it.
+    // It has come to its first write, which waits, when the target has seen what comes before:
+    // DBSIZE of the source, and a page of it.
     let since = std::time::Instant::now();
     let scans = |client: &mut Client| {
         let Reply::Bulk(info) = client.call(&[b"INFO", b"commandstats"]).unwrap() else { panic!("no text") };

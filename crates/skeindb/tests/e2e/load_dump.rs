@@ -280,8 +280,9 @@ fn sorted_sets_are_refused_where_there_are_none() {
     assert!(output.stdout.starts_with(b"4 records read, 2 loaded, 2 refused"));
 }
 
-/// Incident: `dump -o` cut an existing file to nothing before the first row, and a dump that failed left half a file under the name of a whole one. Consequence: a
-/// backup that fails destroys the one before it. Fix: rows go to another name first, and `--force` is asked for.
+/// Incident: `dump -o` cut an existing file to nothing before the first row, and a dump that failed
+/// left half a file under the name of a whole one. Consequence: a backup that fails destroys the
+/// one before it. Fix: rows go to another name first, and `--force` is asked for.
 #[test]
 fn a_dump_replaces_no_file_and_leaves_no_half_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! A start that takes long: who comes meanwhile is answered, and a stop ends it. The option `--hold-loading` makes each start take as long as the test likes.
+//! A start that takes long: who comes meanwhile is answered, and a stop ends it. The option
+//! `--hold-loading` makes each start take as long as the test likes.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +12,7 @@ use crate::common::{PATIENCE, Server, assert_refused, disk_trie, run, skein};
 use crate::getting_in::Files;
 use skeindb::client::{Client, Reply};
 
-const KEYS: usize = 2000;
+const KEYS: i64 = 2000;
 
 /// The engines that a server can have, as options.
 const ENGINES: [&[&str]; 2] = [&[], &["--engine", "disk"]];
@@ -129,8 +130,9 @@ fn info(client: &mut Client, name: &str) -> String {
     found.unwrap_or_else(|| panic!("no {name}: {text}")).to_owned()
 }
 
-/// Incident: a server bound its ports after it had read its data back. Consequence: for minutes clients and supervisors saw a refused connection, as from a server
-/// that is not there. Fix: it listens first, and says that it is loading, and how far it is, as Redis does.
+/// Incident: a server bound its ports after it had read its data back. Consequence: for minutes
+/// clients and supervisors saw a refused connection, as from a server that is not there. Fix: it
+/// listens first, and says that it is loading, and how far it is, as Redis does.
 #[test]
 fn who_comes_while_data_is_read_back_is_told() {
     if disk_trie().is_some() {
@@ -149,7 +151,7 @@ fn who_comes_while_data_is_read_back_is_told() {
         assert!(matches!(early.call(&[b"NOPE"]).unwrap(), Reply::Error(text) if text.contains("unknown")));
         assert_eq!(info(&mut early, "loading"), "1");
         let total: u64 = info(&mut early, "loading_total_bytes").parse().unwrap();
-        assert!(total > KEYS as u64, "{total} bytes");
+        assert!(total > KEYS.unsigned_abs(), "{total} bytes");
         let mut local = Client::connect_unix(&held.socket).unwrap();
         assert_loading(&local.call(&[b"GET", b"k1"]).unwrap());
         let by_tls = run(["dump", "--from", &held.tls, "--tls-ca", &held.files.path("ca")]);
@@ -172,7 +174,7 @@ fn who_comes_while_data_is_read_back_is_told() {
         let name = Reply::Bulk(b"early".to_vec());
         assert_eq!(early.call(&[b"CLIENT", b"GETNAME"]).unwrap(), name, "{engine:?}");
         assert!(matches!(early.call(&[b"HGETALL", b"none"]).unwrap(), Reply::Map(_)), "it speaks RESP3");
-        assert_eq!(early.call(&[b"DBSIZE"]).unwrap(), Reply::Integer(KEYS as i64));
+        assert_eq!(early.call(&[b"DBSIZE"]).unwrap(), Reply::Integer(KEYS));
         assert_eq!(local.call(&[b"GET", b"k1"]).unwrap(), Reply::Bulk(b"v".to_vec()));
         halved.write_all(b"7\r\n").unwrap();
         let mut value = [0; 7];
@@ -189,8 +191,9 @@ fn who_comes_while_data_is_read_back_is_told() {
     }
 }
 
-/// Incident: SIGTERM while data was read back ended the process by the signal, without a word. Consequence: a service manager noted a failure for each stop that
-/// came early. Fix: the opening ends, the server says so, and the exit code is 0; so it is by SHUTDOWN.
+/// Incident: SIGTERM while data was read back ended the process by the signal, without a word.
+/// Consequence: a service manager noted a failure for each stop that came early. Fix: the opening
+/// ends, the server says so, and the exit code is 0; so it is by SHUTDOWN.
 #[test]
 fn a_stop_while_data_is_read_back_is_clean() {
     if disk_trie().is_some() {
@@ -211,12 +214,13 @@ fn a_stop_while_data_is_read_back_is_clean() {
             assert!(said.contains("stopped while the data was being read back"), "{stop}: {said}");
         }
         let server = Server::start(folder.path(), engine);
-        assert_eq!(server.client().call(&[b"DBSIZE"]).unwrap(), Reply::Integer(KEYS as i64), "{engine:?}");
+        assert_eq!(server.client().call(&[b"DBSIZE"]).unwrap(), Reply::Integer(KEYS), "{engine:?}");
         server.stop();
     }
 }
 
-/// While data is read back nobody gets in without the password either, and nobody is asked for anything else than before.
+/// While data is read back nobody gets in without the password either, and nobody is asked for
+/// anything else than before.
 #[test]
 fn a_password_is_asked_for_before_there_is_data() {
     if disk_trie().is_some() {
@@ -267,8 +271,8 @@ fn a_service_manager_hears_how_far_it_is() {
     started.join().unwrap().stop();
 }
 
-/// Incident: a data folder was made, and locked away from others, before the port turned out to be in use. Consequence: a mistyped command left folders behind.
-/// Fix: ports come first.
+/// Incident: a data folder was made, and locked away from others, before the port turned out to be
+/// in use. Consequence: a mistyped command left folders behind. Fix: ports come first.
 #[test]
 fn a_port_in_use_leaves_no_folder() {
     let folder = tempfile::tempdir().unwrap();

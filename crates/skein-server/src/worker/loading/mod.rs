@@ -1,11 +1,13 @@
-//! The doorman: takes connections in while the data is being read back, and answers what needs none of it.
+//! The doorman: takes connections in while the data is being read back, and answers what needs none
+//! of it.
 //!
 //! ```text
 //!   ports ─► doorman, one thread: for each ready connection one read ─► its requests ─► one write
 //!              └─ at the end: the ports to the acceptor, connections to the workers, with all that they hold
 //! ```
 //!
-//! What is done here is bounded as at a worker: one read of a connection a turn, no more requests while its replies wait.
+//! What is done here is bounded as at a worker: one read of a connection a turn, no more requests
+//! while its replies wait.
 
 mod requests;
 
@@ -303,7 +305,8 @@ fn end_of_input(connection: &mut Connection, output: &mut Output) {
 }
 
 impl Guest {
-    /// The connection, for another worker's event queue and with another card; and what it has not taken yet.
+    /// The connection, for another worker's event queue and with another card; and what it has not
+    /// taken yet.
     pub(super) fn into_parts(self) -> (Connection, Output) {
         (*self.connection, self.output)
     }

@@ -1,4 +1,5 @@
-//! What is answered before there is data: what Redis, too, answers then and needs no data. The rest hears LOADING, and how long it may take.
+//! What is answered before there is data: what Redis, too, answers then and needs no data. The rest
+//! hears LOADING, and how long it may take.
 
 use crate::client::Client;
 use crate::commands::access::denied::fault as denied_fault;

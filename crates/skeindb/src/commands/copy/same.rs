@@ -1,4 +1,5 @@
-//! Whether two servers are one, by whatever names they were reached: a copy onto itself would remove what it is about to read.
+//! Whether two servers are one, by whatever names they were reached: a copy onto itself would
+//! remove what it is about to read.
 //!
 //! ```text
 //!   1. `run_id` of INFO, which every start of a server draws anew

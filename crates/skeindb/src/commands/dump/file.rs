@@ -32,7 +32,8 @@ pub struct NewFile {
 }
 
 impl Target {
-    /// Opens where a dump goes; without a file it is standard output. A file that is there is replaced only by `force`.
+    /// Opens where a dump goes; without a file it is standard output. A file that is there is
+    /// replaced only by `force`.
     pub fn open(file: Option<&Path>, force: bool) -> Result<Self, Failure> {
         let Some(file) = file else { return Ok(Self::Stream(Box::new(io::stdout().lock()))) };
         let failed = |error| cannot_write(file, &error);

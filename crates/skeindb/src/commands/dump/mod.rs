@@ -19,12 +19,17 @@ use output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
-  skein dump > keys.tsv                                     everything in the server at 127.0.0.1:6380
-  skein dump --prefix usr/bin/ --limit 10                   the first ten keys under a prefix
-  skein dump --min '[a' --max '(b' --format lines           keys from a, included, to b, left out
-  skein dump --data ./skein-data --format hex -o all.hex    a data folder that no server uses
-  skein dump --from rediss://backup@localhost:6381 --tls-ca ca.pem --password-file backup.pw -o all.tsv
-                                                            by TLS, as a user
+  skein dump > keys.tsv
+      everything in the server at 127.0.0.1:6380
+  skein dump --prefix usr/bin/ --limit 10
+      the first ten keys under a prefix
+  skein dump --min '[a' --max '(b' --format lines
+      keys from a, included, to b, left out
+  skein dump --data ./skein-data --format hex -o all.hex
+      a data folder that no server uses
+  skein dump --from rediss://backup@localhost:6381 --tls-ca ca.pem \\
+      --password-file backup.pw -o all.tsv
+      by TLS, as a user
 
 Tsv, csv and hex hold all that a server does, whatever the bytes: values, hashes, sorted sets, and when they expire; `skein load` \
 with the same format gives it back. A hash or a sorted set with much in it has several records, each with a part of it. Lines holds \

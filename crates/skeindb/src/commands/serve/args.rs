@@ -30,17 +30,25 @@ use tls::TlsArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  skein serve                                             ./skein-data on 127.0.0.1:6380
-  skein serve --data /srv/geese --durability sync         nothing acknowledged is ever lost
-  skein serve --listen 0.0.0.0:6380 --password-file pw    for other machines; they need the password
-  skein serve --log-dir /disk1/log --log-dir /disk2/log   logs on two devices
-  skein serve --tls-listen 0.0.0.0:6381 --tls-cert c.pem --tls-key k.pem --password-file pw    for other machines, by TLS
-  skein serve --config /etc/skein.toml                    options from a file; `skein config` prints one
-  skein serve --engine disk --cache 4g                    more data than memory: 4 GiB of it are cached
+  skein serve
+      ./skein-data on 127.0.0.1:6380
+  skein serve --data /srv/geese --durability sync
+      nothing acknowledged is ever lost
+  skein serve --listen 0.0.0.0:6380 --password-file pw
+      for other machines; they need the password
+  skein serve --log-dir /disk1/log --log-dir /disk2/log
+      logs on two devices
+  skein serve --tls-listen 0.0.0.0:6381 --tls-cert c.pem --tls-key k.pem --password-file pw
+      for other machines, by TLS
+  skein serve --config /etc/skein.toml
+      options from a file; `skein config` prints one
+  skein serve --engine disk --cache 4g
+      more data than memory: 4 GiB of it are cached
 
 Durability:
   none      nothing is logged; a clean stop, SAVE and BGSAVE write everything
-  buffered  on disk within 200 ms; a crash may lose that much, and what survives is a prefix with no holes
+  buffered  on disk within 200 ms; a crash may lose that much, and what
+            survives is a prefix with no holes
   sync      on disk before the reply
 
 Sizes take k, m, g, t (powers of 1024); times take us, ms, s, m, h.
@@ -227,7 +235,7 @@ impl Args {
 
     fn password(&self) -> Result<Option<Vec<u8>>, Failure> {
         let read = self.password_file.as_deref().map(remote::read_password).transpose();
-        read.map_err(Failure::as_usage)
+        read.map_err(Failure::into_usage)
     }
 
     fn address(&self) -> Result<SocketAddr, Failure> {

@@ -1,4 +1,5 @@
-//! Who is told how far the data has been read back: a terminal by a bar, a log by a line, a service manager by its status.
+//! Who is told how far the data has been read back: a terminal by a bar, a log by a line, a service
+//! manager by its status.
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;

@@ -21,7 +21,8 @@ impl Stoppable {
         Self(Arc::new(Mutex::new(Stage::Loading(progress))))
     }
 
-    /// The data is there, and the server serves. A wish that came too late to end the opening stops the server.
+    /// The data is there, and the server serves. A wish that came too late to end the opening stops
+    /// the server.
     pub fn serving(&self, server: ServerHandle) {
         let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(&*stage, Stage::Loading(progress) if progress.is_cancelled()) {

@@ -1,7 +1,8 @@
 //! Addresses to listen on: HOST:PORT, or a host alone where there is a usual port.
 //!
-//! An address that can never be one is a wrong option (exit code 2). A name that the resolver does not know now may be known later, so that is a failure
-//! (exit code 1), after which a service manager tries again.
+//! An address that can never be one is a wrong option (exit code 2). A name that the resolver does
+//! not know now may be known later, so that is a failure (exit code 1), after which a service
+//! manager tries again.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
@@ -25,7 +26,8 @@ pub const TLS_LISTEN: Listening = Listening { flag: "--tls-listen", port: None }
 pub const METRICS: Listening = Listening { flag: "--metrics", port: None };
 
 impl Listening {
-    /// Resolves an address. Of a name with several addresses it takes the first of IPv4, or else the first.
+    /// Resolves an address. Of a name with several addresses it takes the first of IPv4, or else
+    /// the first.
     pub fn resolve(self, text: &str) -> Result<SocketAddr, Failure> {
         let (host, port) = self.split(text).map_err(|why| self.wrong(text, &why))?;
         if let Some(ip) = ip(host) {
@@ -104,8 +106,9 @@ mod tests {
         listening.resolve(text).unwrap_or_else(|failure| panic!("{text}: {failure:?}")).to_string()
     }
 
-    /// Incident: `--listen localhost` was refused, though every other server takes it. Consequence: the first thing that a newcomer tries fails. Fix: a name is
-    /// resolved, and an address without a port has the usual one.
+    /// Incident: `--listen localhost` was refused, though every other server takes it. Consequence:
+    /// the first thing that a newcomer tries fails. Fix: a name is resolved, and an address without
+    /// a port has the usual one.
     #[test]
     fn names_and_addresses_resolve() {
         for (text, address) in [
@@ -124,8 +127,9 @@ mod tests {
         assert_eq!(resolved(METRICS, "localhost:9121"), "127.0.0.1:9121");
     }
 
-    /// Incident: these ended with exit code 1. Consequence: the unit file, which does not restart after 2, started the server again and again. Fix: what can never be an
-    /// address is a wrong option.
+    /// Incident: these ended with exit code 1. Consequence: the unit file, which does not restart
+    /// after 2, started the server again and again. Fix: what can never be an address is a wrong
+    /// option.
     #[test]
     fn what_is_no_address_is_a_wrong_option() {
         for (text, words) in [
