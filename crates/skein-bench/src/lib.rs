@@ -26,4 +26,4 @@ pub mod sys;
 pub mod workload;
 
 pub use error::{Error, Result};
-pub use nearest::did_you_mean;
+pub use nearest::{did_you_mean, nearest};

@@ -2,6 +2,8 @@
 
 /// From this likeness on, of 0 to 1, a name is worth a question.
 const ALIKE: f64 = 0.7;
+/// Names in a list of those that are most alike.
+const NEAREST: usize = 5;
 
 /// A question to be put behind an error, with the known name that is most like this one; empty if none is.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
@@ -14,9 +16,27 @@ pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     }
 }
 
+/// The names that are most like one that is unknown, the most alike first.
+pub fn nearest(name: &str, known: &[&str]) -> String {
+    let mut by_likeness: Vec<(f64, &str)> =
+        known.iter().map(|known| (strsim::jaro(name, known), *known)).collect();
+    by_likeness.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let names: Vec<&str> = by_likeness.into_iter().take(NEAREST).map(|(_, known)| known).collect();
+    names.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_names_are_few() {
+        let known = ["masstree-fig8", "masstree-fig13", "scan-100", "lookup", "a", "b", "c"];
+        let near = nearest("masstree-fig9", &known);
+        assert!(near.starts_with("masstree-fig8, masstree-fig13, "), "{near}");
+        assert_eq!(near.split(", ").count(), NEAREST);
+        assert_eq!(nearest("x", &["a"]), "a");
+    }
 
     #[test]
     fn slips_are_seen_and_others_are_not() {

@@ -36,7 +36,7 @@ pub enum DiskError {
     },
     /// The folder is one of the engine in memory. Nothing was changed.
     #[error(
-        "{path} is a data folder of the engine in memory (it has a file `identity`); open it with that (`skein serve` without --engine disk), or name another folder"
+        "{path} is a data folder of the engine in memory (it has a file `identity`); open it with that engine, or name another folder"
     )]
     OtherEngine {
         /// The folder.

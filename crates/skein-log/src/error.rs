@@ -84,6 +84,10 @@ pub enum LogError {
     /// The log was closed.
     #[error("the log is closed; open it again")]
     Closed,
+    /// Somebody wished that the opening ends (see
+    /// [`OpenProgress::cancel`](crate::OpenProgress::cancel)). Nothing is lost.
+    #[error("opening was ended before it was done; open it again")]
+    Cancelled,
     /// An option has a value that cannot work.
     #[error("option {name}: {why}")]
     BadOption {

@@ -11,6 +11,7 @@
 //! - [`storage`]: the trait behind all file access; the real one, and (feature `sim`) one that cuts the power.
 //! - [`Log`]: open, enter an epoch, append, commit, wait, release, close.
 //! - [`Recovered`]: what a crash left, ready to be replayed by several threads.
+//! - [`OpenProgress`]: how far an opening has come.
 //! - [`Roster`]: in every log folder, what it must hold.
 //! - [`small_file`]: files that are replaced whole.
 //!
@@ -29,6 +30,7 @@ mod options;
 pub mod planted;
 #[cfg(not(feature = "planted-bugs"))]
 mod planted;
+mod progress;
 mod random;
 mod record;
 mod recovered;
@@ -45,6 +47,7 @@ pub use error::{LogError, Result};
 pub use log::{Log, LogStats};
 pub use operation::{Appender, Group, Operation};
 pub use options::{CheckpointEpochs, Durability, LogOptions};
+pub use progress::{OpenProgress, OpenProgressSeen};
 pub use random::random_id;
 pub use recovered::{RecordRef, Recovered, RecoveryReport, ReplayReport, TornTail};
 pub use roster::Roster;

@@ -107,6 +107,16 @@ impl Recovered {
         self.database
     }
 
+    /// Bytes of the segments that [`replay`](Self::replay) reads for the epochs from `from_epoch`
+    /// on.
+    pub fn bytes_from(&self, from_epoch: u64) -> u64 {
+        self.kept_from(from_epoch).map(|kept| kept.end).sum()
+    }
+
+    fn kept_from(&self, from_epoch: u64) -> impl Iterator<Item = &Kept> {
+        self.kept.iter().filter(move |kept| kept.last_epoch >= from_epoch)
+    }
+
     /// Hands every durable record of the epochs from `from_epoch` on to `apply`, on `threads` threads; the
     /// first argument is the thread's number, counted from 0.
     ///
@@ -122,7 +132,7 @@ impl Recovered {
         from_epoch: u64,
         apply: impl Fn(usize, RecordRef<'_>) -> std::result::Result<(), String> + Sync,
     ) -> Result<ReplayReport> {
-        let needed: Vec<&Kept> = self.kept.iter().filter(|kept| kept.last_epoch >= from_epoch).collect();
+        let needed: Vec<&Kept> = self.kept_from(from_epoch).collect();
         let next = AtomicUsize::new(0);
         let total = Mutex::new((ReplayReport::default(), None));
         threads::share(threads.min(needed.len()), |worker| {

@@ -9,21 +9,22 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::sockopt;
 
-use crate::shared::{Mailbox, Shared};
+use crate::shared::{Mail, Mailbox, Shared};
 use crate::transport::{Listener, Transport};
+use crate::worker::loading::Handover;
 
 pub(crate) const WAKE: Token = Token(usize::MAX);
 
 /// How long accepting rests when the system has no more file descriptors.
-const REST: Duration = Duration::from_millis(50);
+pub(crate) const REST: Duration = Duration::from_millis(50);
 
 /// How often a silent client is asked before it is given up, over the time of its silence.
 const KEEPALIVE_PROBES: u64 = 3;
 
 /// Protected mode, as Redis has it.
-const NO_PASSWORD: &[u8] = b"-DENIED the default user has no password, so clients of this machine alone are let in; set one from there, by CONFIG SET requirepass\r\n";
+pub(crate) const NO_PASSWORD: &[u8] = b"-DENIED the default user has no password, so clients of this machine alone are let in; set one from there, by CONFIG SET requirepass\r\n";
 
-const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
+pub(crate) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
 pub(crate) struct Acceptor {
     shared: Arc<Shared>,
@@ -32,11 +33,21 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    pub(crate) fn new(shared: Arc<Shared>, poll: Poll, mut listeners: Vec<Listener>) -> io::Result<Self> {
+    /// With the ports, and with connections that were made before there was data.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        poll: Poll,
+        Handover { mut listeners, guests }: Handover,
+    ) -> io::Result<Self> {
         for (number, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(listener.source(), Token(number), Interest::READABLE)?;
         }
-        Ok(Self { shared, poll, listeners })
+        let acceptor = Self { shared, poll, listeners };
+        for guest in guests {
+            let _ = guest.stream().tcp().map(|stream| acceptor.keep_alive(stream));
+            acceptor.to_least_loaded(|mail| mail.guests.push(guest));
+        }
+        Ok(acceptor)
     }
 
     /// Accepts until a stop.
@@ -94,7 +105,7 @@ impl Acceptor {
             return Some(TOO_MANY);
         }
         let open = || shared.acl.users.default_user().is_open();
-        (!shared.trusts(stream) && open()).then_some(NO_PASSWORD)
+        (!shared.options.trusts(stream) && open()).then_some(NO_PASSWORD)
     }
 
     fn place(&self, mut stream: Transport) {
@@ -111,10 +122,15 @@ impl Acceptor {
             let _ = self.keep_alive(stream);
         }
         self.shared.accepted.fetch_add(1, Ordering::Relaxed);
+        self.to_least_loaded(|mail| mail.connections.push(stream));
+    }
+
+    /// Sends a connection to the worker with the fewest.
+    fn to_least_loaded(&self, put: impl FnOnce(&mut Mail)) {
         let load = |mailbox: &&Mailbox| mailbox.counts.connections.load(Ordering::Relaxed);
         if let Some(mailbox) = self.shared.mailboxes.iter().min_by_key(load) {
             mailbox.counts.connections.fetch_add(1, Ordering::Relaxed);
-            mailbox.send(|mail| mail.connections.push(stream));
+            mailbox.send(put);
         }
     }
 }

@@ -162,6 +162,14 @@ impl Client {
         queued + self.watched.memory() + self.said_bytes
     }
 
+    /// The same client with another card, at a worker.
+    pub(crate) fn seated(mut self, card: Arc<Card>) -> Self {
+        card.said().clone_from(&self.card.said());
+        card.set_protocol(self.protocol);
+        self.card = card;
+        self
+    }
+
     pub(crate) fn user(&self) -> &User {
         &self.rights.user
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use skein_sync::threads;
 use tracing::level_filters::LevelFilter;
 
+use crate::transport::Transport;
 use crate::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
 use crate::{StartError, Tls, TlsClients, UnixSocket};
 
@@ -179,6 +180,15 @@ impl ServerOptions {
         let tls = self.tls.as_ref().filter(|tls| tls.clients != TlsClients::Required);
         let listens = [Some(self.listen), tls.map(|tls| tls.listen)];
         listens.into_iter().flatten().find(|listen| !listen.ip().is_loopback())
+    }
+
+    /// Whether a client may be of the default user without a password, if that needs none: one of
+    /// this machine, or with a certificate. At an address that others reach the server starts with
+    /// a password alone; this holds when it is taken away later.
+    pub(crate) fn trusts(&self, stream: &Transport) -> bool {
+        let certified = matches!(stream, Transport::Tls(_))
+            && self.tls.as_ref().is_some_and(|tls| tls.clients == TlsClients::Required);
+        self.open_to_others().is_none() || certified || stream.is_from_here()
     }
 
     /// Says what cannot work; [`Server::start`](crate::Server::start) asks before it begins.

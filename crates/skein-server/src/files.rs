@@ -34,11 +34,11 @@ pub(crate) struct FileRoom {
 }
 
 impl FileRoom {
-    /// With what is open now, and what logs and checkpoints of so many workers may open.
-    pub(crate) fn now(workers: usize) -> Self {
+    /// With what is open now beside so many connections, and what logs and checkpoints of so many workers may open.
+    pub(crate) fn now(workers: usize, connections: usize) -> Self {
         // The listing is open itself.
         let listed = std::fs::read_dir("/proc/self/fd").map(|open| open.count().saturating_sub(1));
-        let open = listed.unwrap_or(OPEN + KEPT_PER_LOG * workers);
+        let open = listed.map_or(OPEN + KEPT_PER_LOG * workers, |listed| listed.saturating_sub(connections));
         Self { kept: open + KEPT + KEPT_PER_LOG * workers + CONNECTIONS_MAX }
     }
 
@@ -125,7 +125,7 @@ mod tests {
         ] {
             assert_eq!(room.fitting(limit, clients), fitting, "{limit:?}");
         }
-        let (few, many) = (FileRoom::now(1), FileRoom::now(100));
+        let (few, many) = (FileRoom::now(1, 0), FileRoom::now(100, 0));
         assert!(few.kept > KEPT && many.kept > few.kept);
     }
 

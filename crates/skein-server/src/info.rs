@@ -1,6 +1,7 @@
 //! INFO: the server in numbers, as text in sections, with Redis's names where the meaning is the same.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
@@ -10,9 +11,10 @@ use crate::shared::Shared;
 
 mod commands;
 pub(crate) mod cpu;
+pub(crate) mod loading;
 
 /// The version of Redis whose replies ours follow; clients look at it before they use a command.
-const REDIS_VERSION: &str = "7.0.15";
+pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
 type Section = fn(&Shared, &StoreStats, &mut Lines);
 
@@ -65,16 +67,21 @@ pub(crate) fn text(shared: &Shared, store: &Engine, names: &[&[u8]]) -> String {
     lines.0
 }
 
-fn server(shared: &Shared, _: &StoreStats, lines: &mut Lines) {
-    let up = shared.started.elapsed();
+/// Which program it is, and where it listens.
+fn program(run_id: &str, address: SocketAddr, lines: &mut Lines) {
     lines.add("redis_version", REDIS_VERSION);
     lines.add("redis_mode", "standalone");
     lines.add("skeindb_version", env!("CARGO_PKG_VERSION"));
     lines.add("os", std::env::consts::OS);
     lines.add("arch_bits", usize::BITS);
     lines.add("process_id", std::process::id());
-    lines.add("run_id", &shared.run_id);
-    lines.add("tcp_port", shared.address.port());
+    lines.add("run_id", run_id);
+    lines.add("tcp_port", address.port());
+}
+
+fn server(shared: &Shared, _: &StoreStats, lines: &mut Lines) {
+    let up = shared.started.elapsed();
+    program(&shared.run_id, shared.address, lines);
     lines.add("workers", shared.mailboxes.len());
     lines.add("server_time_usec", UNIX_EPOCH.elapsed().unwrap_or_default().as_micros());
     lines.add("uptime_in_seconds", up.as_secs());

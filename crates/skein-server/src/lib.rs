@@ -1,6 +1,7 @@
 //! The server: RESP2 and RESP3 over `skein-store` or `skein-disk`, so that every Redis client is a client of `SkeinDB`.
 //!
-//! - [`server`](crate::Server): start and stop; `acceptor` gives connections to workers.
+//! - [`server`](crate::Server): start and stop; `acceptor` gives connections to workers. `loading`:
+//!   who comes before there is data.
 //! - `transport`: what a connection goes over, TCP, TLS (`tls`) or a Unix socket.
 //! - `worker`: the event loop, and how requests become batches.
 //! - `resp`: bytes to requests, replies to bytes.
@@ -31,6 +32,7 @@ mod files;
 pub mod fuzzing;
 mod gate;
 mod info;
+mod loading;
 mod long_double;
 mod metrics;
 mod newest;
@@ -52,6 +54,6 @@ pub use engine::{DiskEngine, Engine, EngineError, Session, Writer};
 pub use error::StartError;
 pub use files::read_at_most;
 pub use resp::double::{parse_double, write_double};
-pub use server::{Server, ServerHandle, StopReport};
+pub use server::{Bound, Server, ServerHandle, StopReport};
 pub use tls::{Tls, TlsClients, certificates, private_key};
 pub use unix_socket::UnixSocket;

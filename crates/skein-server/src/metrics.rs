@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   Prometheus ─► GET /metrics ─► collect: counts of the workers, of the store, of the system ─► OpenMetrics text
+//!   supervisor ─► GET /-/healthy, /-/ready ─► pages: what the server is at, from before its data is there
 //! ```
 //!
 //! Up to `CONNECTIONS_MAX` connections are served at once, by one thread that waits for none of them. Each has a deadline for its head and one for its answer (see `exchange`), and a
@@ -10,6 +11,7 @@
 
 mod collect;
 mod exchange;
+mod pages;
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,10 +23,11 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use exchange::{Exchange, Patience};
+use pages::Page;
+pub(crate) use pages::Pages;
 
 use crate::StartError;
 use crate::server::{poll_with_waker, spawn, system};
-use crate::shared::Shared;
 
 const WAKE: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
@@ -38,6 +41,7 @@ const PATIENCE: Patience = Patience { head: Duration::from_secs(1), answer: Dura
 const REST: Duration = Duration::from_millis(50);
 
 /// A place where Prometheus may ask, before anybody answers.
+#[derive(Debug)]
 pub(crate) struct Listening {
     listener: TcpListener,
     address: SocketAddr,
@@ -54,6 +58,10 @@ pub(crate) struct Metrics {
 }
 
 impl Listening {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(crate) fn at(listen: SocketAddr) -> Result<Self, StartError> {
         let failed = |cause| StartError::Listen { listen, cause };
         let mut listener = TcpListener::bind(listen).map_err(failed)?;
@@ -64,30 +72,38 @@ impl Listening {
         Ok(Self { listener, address, poll, waker })
     }
 
-    /// Answers from now on, until [`Metrics::end`].
-    pub(crate) fn serve(self, shared: Arc<Shared>) -> Result<Metrics, StartError> {
-        let registry = collect::registry(&shared);
-        let metrics = self.answer(PATIENCE, move || shared.stopping(), move || collect::text(&registry))?;
+    /// Answers with these pages from now on, until [`Metrics::end`].
+    pub(crate) fn serve(self, pages: &Arc<Pages>) -> Result<Metrics, StartError> {
+        let (ending, asked) = (Arc::clone(pages), Arc::clone(pages));
+        let metrics = self.answer(PATIENCE, move || ending.are_over(), move |path| asked.page(path))?;
         tracing::info!(address = %metrics.address, "answering Prometheus");
         Ok(metrics)
     }
 
-    /// Answers each request with `text`.
+    /// Answers each request with its page.
     fn answer(
         self,
         patience: Patience,
         stopping: impl Fn() -> bool + Send + 'static,
-        text: impl Fn() -> String + Send + 'static,
+        page: impl Fn(&[u8]) -> Option<Page> + Send + 'static,
     ) -> Result<Metrics, StartError> {
         let Self { listener, address, poll, waker } = self;
         let exchanges = [const { None }; CONNECTIONS_MAX];
-        let answering = Answering { listener, poll, exchanges, patience, stopping, text };
+        let answering = Answering { listener, poll, exchanges, patience, stopping, page };
         let thread = spawn("skein-metrics".to_owned(), move || answering.run())?;
         Ok(Metrics { address, waker, thread })
     }
 }
 
 impl Metrics {
+    /// Ends the thread of a server that does not come to be.
+    pub(crate) fn give_up(self, pages: &Pages) {
+        pages.give_up();
+        if !self.end() {
+            tracing::error!("the thread of the metrics panicked");
+        }
+    }
+
     /// Ends the thread, once the server is stopping; false if it panicked.
     pub(crate) fn end(self) -> bool {
         if let Err(cause) = self.waker.wake() {
@@ -104,10 +120,10 @@ struct Answering<S, T> {
     exchanges: [Option<Exchange>; CONNECTIONS_MAX],
     patience: Patience,
     stopping: S,
-    text: T,
+    page: T,
 }
 
-impl<S: Fn() -> bool, T: Fn() -> String> Answering<S, T> {
+impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<Page>> Answering<S, T> {
     fn run(mut self) {
         let mut events = Events::with_capacity(2 * CONNECTIONS_MAX);
         let mut rest = None;
@@ -178,7 +194,7 @@ impl<S: Fn() -> bool, T: Fn() -> String> Answering<S, T> {
     /// Goes on with an exchange as far as it can without waiting.
     fn step(&mut self, place: usize) {
         let Some(exchange) = &mut self.exchanges[place] else { return };
-        match exchange.step(self.patience, &self.text) {
+        match exchange.step(self.patience, &self.page) {
             Ok(false) => {}
             Ok(true) => self.exchanges[place] = None,
             Err(cause) => {

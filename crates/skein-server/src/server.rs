@@ -15,17 +15,20 @@ use std::time::{Duration, Instant};
 
 use mio::net::TcpListener;
 use mio::{Poll, Waker};
+use skein_store::OpenProgress;
 
 use crate::acceptor::{self, Acceptor};
 use crate::acl::Acl;
 use crate::commands::Fault;
 use crate::engine::{self, Engine};
 use crate::files::FileRoom;
-use crate::metrics::{Listening, Metrics};
+use crate::loading::Loading;
+use crate::metrics::{Listening, Metrics, Pages};
 use crate::observe::pulse;
 use crate::shared::{Mailbox, Shared};
 use crate::tls::TlsPort;
 use crate::transport::Listener;
+use crate::worker::loading::{Doorman, Handover};
 use crate::worker::{self, Worker, WorkerReport};
 use crate::{ServerOptions, StartError, files, unix_socket};
 
@@ -100,16 +103,146 @@ pub(crate) fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartE
     Ok((poll, waker))
 }
 
-impl Server {
-    /// Starts serving `store`, of either engine. The store stays the caller's to close, after [`wait`](Self::wait). Raises this
-    /// process's soft limit on open files if `clients_max` needs it, and lowers `clients_max` to what the limit allows: descriptors are kept back for
-    /// logs and checkpoints, and for those that are open when it starts.
+/// A server that listens and has no data yet (see `loading`). Dropped, it listens no more.
+#[derive(Debug)]
+pub struct Bound {
+    loading: Arc<Loading>,
+    tls: Option<Arc<TlsPort>>,
+    ports: Ports,
+    metrics: Answers,
+    metrics_address: Option<SocketAddr>,
+}
+
+/// Where connections come in, or who answers there.
+#[derive(Debug)]
+enum Ports {
+    Waiting(Vec<Listener>),
+    Answered(Doorman),
+}
+
+/// The metrics, if they are wanted: the port that waits, then the thread that answers there, which
+/// ends when this is dropped.
+#[derive(Debug)]
+struct Answers {
+    waiting: Option<Listening>,
+    given: Option<Metrics>,
+    pages: Arc<Pages>,
+}
+
+impl Bound {
+    /// Where it listens; tells the port that was taken for port 0.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.loading.address
+    }
+
+    /// Where it listens for TLS, if it does.
+    pub fn tls_addr(&self) -> Option<SocketAddr> {
+        self.tls.as_ref().map(|port| port.address)
+    }
+
+    /// Where it answers Prometheus, if it does.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics_address
+    }
+
+    /// Answers whoever comes, from now on until [`serve`](Self::serve): with LOADING, as Redis
+    /// does, but for what needs no data. A client's SHUTDOWN cancels the opening of the store.
     ///
     /// # Errors
-    /// An option that cannot work, an address that cannot be listened on, no threads left, a limit on open files that has no room for clients.
-    pub fn start(store: impl Into<Engine>, mut options: ServerOptions) -> Result<Self, StartError> {
+    /// No threads left.
+    pub fn answer_loading(mut self) -> Result<Self, StartError> {
+        if let Ports::Waiting(listeners) = self.ports {
+            self.ports = Ports::Answered(Doorman::start(self.loading.clone(), listeners)?);
+        }
+        self.metrics.serve()?;
+        Ok(self)
+    }
+
+    /// Starts serving `store`, of either engine. The store stays the caller's to close, after
+    /// [`Server::wait`].
+    ///
+    /// # Errors
+    /// No threads left.
+    pub fn serve(self, store: impl Into<Engine>) -> Result<Server, StartError> {
+        let Self { loading, tls, ports, mut metrics, .. } = self;
+        let handover = match ports {
+            Ports::Waiting(listeners) => Handover { listeners, guests: Vec::new() },
+            Ports::Answered(doorman) => doorman.end()?,
+        };
+        let (acceptor_poll, acceptor_waker) = poll_with_waker(acceptor::WAKE)?;
+        let mut polls = Vec::new();
+        let mut mailboxes = Vec::new();
+        for _ in 0..loading.options.workers {
+            let (poll, waker) = poll_with_waker(worker::WAKE)?;
+            polls.push(poll);
+            mailboxes.push(Mailbox::new(waker));
+        }
+        // The store's files are open by now, and so are the connections that the doorman let in.
+        let files = FileRoom::now(loading.options.workers, handover.guests.len());
+        let mut options = loading.options.clone();
+        options.clients_max = clients_max(&files, options.clients_max)?;
+        let shared = Arc::new(Shared::new(
+            options,
+            (loading.address, tls),
+            loading.acl.clone(),
+            store.into(),
+            mailboxes,
+            acceptor_waker,
+            (files, loading.run_id.clone()),
+        ));
+        shared.count_from(&loading);
+        let listening = Arc::downgrade(&shared);
+        shared.store.on_durable(move || {
+            if let Some(shared) = listening.upgrade() {
+                shared.mailboxes.iter().for_each(Mailbox::epoch_advanced);
+            }
+        });
+        metrics.pages.serve(&shared);
+        metrics.serve()?;
+        let server = Server::start_threads(&shared, (acceptor_poll, handover), polls, metrics);
+        match &server {
+            Ok(_) => {
+                tracing::info!(address = %loading.address, workers = shared.options.workers, "serving");
+            }
+            // Threads that were started before the one that failed end by this.
+            Err(_) => shared.stop(),
+        }
+        server
+    }
+}
+
+impl Answers {
+    /// Answers from now on, if there is a place to ask.
+    fn serve(&mut self) -> Result<(), StartError> {
+        if let Some(listening) = self.waiting.take() {
+            self.given = Some(listening.serve(&self.pages)?);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        if let Some(metrics) = self.given.take() {
+            metrics.give_up(&self.pages);
+        }
+    }
+}
+
+impl Server {
+    /// Listens as the options say, before there is anything to serve; `progress` is that of the
+    /// store that will be opened. Raises this process's soft limit on open files if `clients_max`
+    /// needs it, and lowers `clients_max` to what the limit allows: descriptors are kept back for
+    /// logs and checkpoints, and for the files that are open when it starts.
+    ///
+    /// # Errors
+    /// An option that cannot work, an address that cannot be listened on, a limit on open files that
+    /// has no room for clients.
+    pub fn bind(mut options: ServerOptions, progress: Arc<OpenProgress>) -> Result<Bound, StartError> {
         options.check()?;
-        let acl = acl(&mut options)?;
+        let acl = Arc::new(acl(&mut options)?);
+        let files = FileRoom::now(options.workers, 0);
+        options.clients_max = clients_max(&files, options.clients_max)?;
         let (listener, address) = listen_on(options.listen)?;
         let mut listeners = vec![Listener::Tcp(listener)];
         let mut tls_port = None;
@@ -124,47 +257,35 @@ impl Server {
             let failed = |cause| StartError::UnixSocket { path: socket.path.clone(), cause };
             listeners.push(unix_socket::listen(socket, BACKLOG).map_err(failed)?);
         }
-
-        let (acceptor_poll, acceptor_waker) = poll_with_waker(acceptor::WAKE)?;
-        let mut polls = Vec::new();
-        let mut mailboxes = Vec::new();
-        for _ in 0..options.workers {
-            let (poll, waker) = poll_with_waker(worker::WAKE)?;
-            polls.push(poll);
-            mailboxes.push(Mailbox::new(waker));
-        }
         let metrics = options.metrics.map(Listening::at).transpose()?;
-        let files = FileRoom::now(options.workers);
-        options.clients_max = clients_max(&files, options.clients_max)?;
-        let shared = Arc::new(Shared::new(
-            options,
-            (address, tls_port),
-            acl,
-            store.into(),
-            mailboxes,
-            acceptor_waker,
-            (files, run_id()?),
-        ));
-        let listening = Arc::downgrade(&shared);
-        shared.store.on_durable(move || {
-            if let Some(shared) = listening.upgrade() {
-                shared.mailboxes.iter().for_each(Mailbox::epoch_advanced);
-            }
-        });
-        let server = Self::start_threads(&shared, (acceptor_poll, listeners), polls, metrics);
-        match &server {
-            Ok(_) => tracing::info!(%address, workers = shared.options.workers, "serving"),
-            // Threads that were started before the one that failed end by this.
-            Err(_) => shared.stop(),
-        }
-        server
+        let loading = Arc::new(Loading::new(options, acl, (address, run_id()?), progress));
+        Ok(Bound {
+            tls: tls_port,
+            ports: Ports::Waiting(listeners),
+            metrics_address: metrics.as_ref().map(Listening::address),
+            metrics: Answers {
+                waiting: metrics,
+                given: None,
+                pages: Arc::new(Pages::new(Arc::clone(&loading))),
+            },
+            loading,
+        })
+    }
+
+    /// Listens, and starts serving `store`: [`bind`](Self::bind) and [`Bound::serve`] for a store
+    /// that is open already.
+    ///
+    /// # Errors
+    /// An option that cannot work, an address that cannot be listened on, no threads left.
+    pub fn start(store: impl Into<Engine>, options: ServerOptions) -> Result<Self, StartError> {
+        Self::bind(options, Arc::default())?.serve(store)
     }
 
     fn start_threads(
         shared: &Arc<Shared>,
-        (acceptor_poll, listeners): (Poll, Vec<Listener>),
+        (acceptor_poll, handover): (Poll, Handover),
         polls: Vec<Poll>,
-        metrics: Option<Listening>,
+        mut metrics: Answers,
     ) -> Result<Self, StartError> {
         let mut workers = Vec::new();
         for (number, poll) in polls.into_iter().enumerate() {
@@ -176,11 +297,10 @@ impl Server {
         let keeper = spawn("skein-keeper".to_owned(), move || keep(&kept))?;
         let pulse = shared.clone();
         let pulse = spawn("skein-pulse".to_owned(), move || pulse::run(&pulse))?;
-        let acceptor =
-            Acceptor::new(shared.clone(), acceptor_poll, listeners).map_err(system("accepting"))?;
+        let acceptor = Acceptor::new(shared.clone(), acceptor_poll, handover).map_err(system("accepting"))?;
         let run = guarded(shared.clone(), "acceptor", move || acceptor.run());
         let acceptor = spawn("skein-acceptor".to_owned(), run)?;
-        let metrics = metrics.map(|listening| listening.serve(shared.clone())).transpose()?;
+        let metrics = metrics.given.take();
         Ok(Self { shared: shared.clone(), acceptor, workers, keeper, pulse, metrics })
     }
 

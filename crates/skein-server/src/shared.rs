@@ -17,13 +17,15 @@ use crate::cursors::Cursors;
 use crate::engine::{Durability, Engine, StoreStats, Ticket};
 use crate::files::FileRoom;
 use crate::gate::Gate;
+use crate::loading::Loading;
 use crate::observe::{Observed, Observing, Seen};
 use crate::pause::Pause;
 use crate::settings::Settings;
 use crate::tls::TlsPort;
 use crate::transport::Transport;
 use crate::warnings::Warnings;
-use crate::{ServerOptions, TlsClients};
+use crate::worker::loading::Guest;
+use crate::ServerOptions;
 
 /// To who asks for a checkpoint of a server that stops.
 pub(crate) const STOPPING: Fault = Fault::text("ERR the server is stopping");
@@ -48,7 +50,7 @@ pub(crate) struct Shared {
     /// What CLIENT PAUSE holds back.
     pub pause: Pause,
     pub clients: Clients,
-    pub acl: Acl,
+    pub acl: Arc<Acl>,
     pub started: Instant,
     /// When that was.
     pub started_unix_s: u64,
@@ -110,6 +112,8 @@ pub(crate) struct Mailbox {
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub connections: Vec<Transport>,
+    /// Connections that were made before there was data.
+    pub guests: Vec<Guest>,
     /// Clients to disconnect.
     pub kills: Vec<Place>,
     pub checkpoints: Vec<(Place, Result<(), Fault>)>,
@@ -233,7 +237,7 @@ impl Shared {
     pub(crate) fn new(
         options: ServerOptions,
         (address, tls): (SocketAddr, Option<Arc<TlsPort>>),
-        acl: Acl,
+        acl: Arc<Acl>,
         store: Engine,
         mailboxes: Vec<Mailbox>,
         acceptor: Waker,
@@ -315,12 +319,11 @@ impl Shared {
         self.mailboxes[who.worker].send(|mail| mail.kills.push(who));
     }
 
-    /// Whether a client may be of the default user without a password, if that needs none: one of this machine, or with a certificate. At
-    /// an address that others reach the server starts with a password alone; this holds when it is taken away later.
-    pub(crate) fn trusts(&self, stream: &Transport) -> bool {
-        let certified = matches!(stream, Transport::Tls(_))
-            && self.options.tls.as_ref().is_some_and(|tls| tls.clients == TlsClients::Required);
-        self.options.open_to_others().is_none() || certified || stream.is_from_here()
+    /// Counts on from where the doorman ended.
+    pub(crate) fn count_from(&self, loading: &Loading) {
+        self.next_client.store(loading.clients_begin(), Ordering::Relaxed);
+        self.accepted.store(loading.accepted.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.refused.store(loading.refused.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Connections now.

@@ -61,7 +61,7 @@ pub enum Error {
     },
     /// The index that the store was opened with has no snapshots.
     #[error(
-        "the index {index} has no snapshots; open the store with one that has (--index {}), which takes the same data folder",
+        "the index {index} has no snapshots; open the store with one that has ({}), which takes the same data folder",
         IndexKind::with_snapshots()
     )]
     NoSnapshots {
@@ -70,7 +70,7 @@ pub enum Error {
     },
     /// As many snapshots are live as the option `limits.snapshots` allows.
     #[error(
-        "{live} snapshots are live, which is the limit of {limit}; drop one, or raise the limit (--max-snapshots, at most {SNAPSHOTS_MAX})"
+        "{live} snapshots are live, which is the limit of {limit}; drop one, or raise the limit (at most {SNAPSHOTS_MAX})"
     )]
     TooManySnapshots {
         /// How many are live.
@@ -157,6 +157,10 @@ pub enum Error {
     /// The store was closed.
     #[error("the store is closed; open it again")]
     Closed,
+    /// Somebody wished that the opening ends (see
+    /// [`OpenProgress::cancel`](crate::OpenProgress::cancel)). Nothing is lost.
+    #[error("opening was ended before it was done; open the store again")]
+    Cancelled,
     /// The path of the data folder is a file.
     #[error("{path} is a file; name a folder, or a path that does not exist yet")]
     NotAFolder {
@@ -177,7 +181,7 @@ pub enum Error {
     },
     /// The folder is one of the disk engine. Nothing was changed.
     #[error(
-        "{path} is a data folder of the disk engine (it has a file `data.skein`); open it with that (`skein serve --engine disk`), or name another folder"
+        "{path} is a data folder of the disk engine (it has a file `data.skein`); open it with that engine, or name another folder"
     )]
     OtherEngine {
         /// The data folder.
@@ -218,7 +222,7 @@ pub enum Error {
     /// A log folder that the store needs is not there, or not the one that it was.
     #[error(
         "the log folder {path} is missing (it has no file log.roster of this store): mount its disk, or name it at its new place as \
-         a log folder; if it is lost for good, giving it up (--give-up-log-dir) goes back to the newest checkpoint"
+         a log folder; if it is lost for good, giving it up goes back to the newest checkpoint"
     )]
     LogFolderMissing {
         /// The log folder, as the data folder's identity names it.
@@ -293,6 +297,7 @@ impl From<LogError> for Error {
             LogError::Poisoned { cause } => Self::WritesStopped { cause },
             LogError::NoRoom { cause } => Self::NoRoomOnDisk { cause },
             LogError::Closed => Self::Closed,
+            LogError::Cancelled => Self::Cancelled,
             LogError::BadOption { name, why } => Self::BadOption { name, why },
             other => Self::WritesStopped { cause: other.to_string() },
         }

@@ -46,7 +46,7 @@ pub use options::{
 pub use row::{Columns, Row, RowBuffer, RowRef, Rows, encode_value};
 pub use session::{Change, ROW_COLUMNS_MAX, Recorder, RowWriter, Scope, Session, SetWriter, Updated, Writer};
 pub use skein_index::{Direction, successor};
-pub use skein_log::Ticket;
 pub use skein_log::storage::LockHolder;
+pub use skein_log::{OpenProgress, OpenProgressSeen, Ticket};
 pub use snapshot::{Release, Snapshot};
 pub use store::{CloseReport, ColumnFound, Entry, RecoveryReport, Store, StoreStats};

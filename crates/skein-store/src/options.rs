@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use skein_index::index::MAX_KEY_LEN;
 use skein_index::{mlp_index, skip_list};
-use skein_log::LogOptions;
 use skein_log::storage::{LOCK_WAIT, OsStorage, Storage};
+use skein_log::{LogOptions, OpenProgress};
 use skein_sync::threads;
 
 use crate::expiry::cycle;
@@ -198,6 +198,9 @@ pub struct StoreOptions {
     /// How often a thread looks for keys that have expired, and removes them; 100 ms by default. It works for a quarter of this time at
     /// most, or half of it when that is not enough. `None` for never: they are hidden all the same, and take memory until they are written to or removed.
     pub expiry_interval: Option<Duration>,
+    /// Where opening tells how far it has come, and hears that it is to end; by default nobody
+    /// looks.
+    pub progress: Arc<OpenProgress>,
 }
 
 impl Default for StoreOptions {
@@ -220,6 +223,7 @@ impl Default for StoreOptions {
             limits: Limits::default(),
             clock: Clock::system(),
             expiry_interval: Some(cycle::INTERVAL),
+            progress: Arc::default(),
         }
     }
 }

@@ -27,6 +27,7 @@ pub fn failure(error: &DiskError) -> Failure {
     match error {
         DiskError::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
         DiskError::Log(error) => store_failure(&error.clone().into()),
+        DiskError::OtherEngine { .. } => Failure::new(format!("{error} (skein serve without --engine disk)")),
         DiskError::BadOption { name, value, why } => Failure::usage(format!("{} {value}: {why}", flag(name))),
         _ => Failure::new(error.to_string()),
     }

@@ -26,7 +26,7 @@ Exit codes:
   1  failed; the last line on standard error says why
   2  wrong command line; nothing was tried
   3  the data folder is damaged
-  4  done, but part of the input was refused (load, dump)";
+  4  done, but part of the input was refused (load, dump, copy)";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -52,6 +52,11 @@ impl Failure {
     /// A wrong use that the argument parser cannot see.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into() }
+    }
+
+    /// The same, as a wrong use.
+    pub fn into_usage(self) -> Self {
+        Self { exit: Exit::Usage, ..self }
     }
 
     /// A failure while doing `what`.

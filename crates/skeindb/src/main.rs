@@ -18,7 +18,9 @@ mod config;
 mod console;
 mod disk;
 mod exit;
+mod foreign;
 mod format;
+mod interrupt;
 mod progress;
 mod remote;
 mod target;
@@ -32,16 +34,26 @@ static ALLOCATOR: skein_bench::counting::Counting = skein_bench::counting::Count
 
 const EXAMPLES: &str = "\
 Examples:
-  skein serve                                      serve ./skein-data on 127.0.0.1:6380
-  skein config > skein.toml                        a file of all options, to be edited and served with
-  skein load paths.txt --to 127.0.0.1:6380         one key per line, into a running server
-  skein dump --from 127.0.0.1:6380 --prefix bin/   keys and values, in order
-  skein stats --watch                              what a server does, second by second
-  skein check ./skein-data                         read a data folder, change nothing
-  skein compact ./disk-data                        give back what a disk store's file does not need
-  skein copy --from 127.0.0.1:6379                 all keys of a Redis into a running server
-  skein probe                                      measure this machine's memory
-  skein bench run scan-100                         measure the indexes, and their rivals
+  skein serve
+      serve ./skein-data on 127.0.0.1:6380
+  skein config > skein.toml
+      a file of all options, to be edited and served with
+  skein load paths.txt --to 127.0.0.1:6380
+      one key per line, into a running server
+  skein dump --from 127.0.0.1:6380 --prefix bin/
+      keys and values, in order
+  skein stats --watch
+      what a server does, second by second
+  skein check ./skein-data
+      read a data folder, change nothing
+  skein compact ./disk-data
+      give back what a disk store's file does not need
+  skein copy --from 127.0.0.1:6379
+      all keys of a Redis into a running server
+  skein probe
+      measure this machine's memory
+  skein bench run scan-100
+      measure the indexes, and their rivals
 ";
 
 /// SkeinDB: a durable, ordered key-value store that any Redis client can use.
@@ -182,6 +194,26 @@ mod tests {
     #[test]
     fn arguments_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Incident: examples were wider than a terminal, and wrapped in the middle of a column.
+    /// Consequence: nobody could tell a command from what it does. Fix: what is indented fits 80
+    /// columns, and comes out as it is written.
+    #[test]
+    fn help_fits_a_terminal() {
+        fn assert_fits(command: &mut clap::Command, path: &str) {
+            let name = format!("{path} {}", command.get_name());
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let help = command.clone().term_width(80).render_long_help().to_string();
+            assert!(help.lines().all(|line| line.chars().count() <= 80), "{name}: {help}");
+            for line in after.lines().filter(|line| line.starts_with("  ")) {
+                assert!(help.lines().any(|shown| shown == line), "{name} breaks: {line}");
+            }
+            command.get_subcommands_mut().for_each(|command| assert_fits(command, &name));
+        }
+        let mut skein = Cli::command();
+        skein.build();
+        assert_fits(&mut skein, "");
     }
 
     #[test]

@@ -63,6 +63,65 @@ impl Progress {
     }
 }
 
+/// What the bar shows of keys of which the number is known, and of others.
+const KEYS_KNOWN: &str = "{bar:30} {percent}% of {human_len} keys · {msg} · {eta} left";
+const KEYS_UNKNOWN: &str = "{spinner} {human_pos} keys · {msg}";
+
+/// Progress through keys.
+#[derive(Debug)]
+pub struct Keys {
+    bar: ProgressBar,
+    started: Instant,
+    shown: Option<Instant>,
+    total: Option<u64>,
+    done: u64,
+}
+
+impl Keys {
+    /// Starts a bar.
+    pub fn start(total: Option<u64>, quiet: bool) -> Self {
+        // Hidden, too, where standard error is no terminal.
+        Self::on(if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }, total)
+    }
+
+    fn on(target: ProgressDrawTarget, total: Option<u64>) -> Self {
+        let template = if total.is_some() { KEYS_KNOWN } else { KEYS_UNKNOWN };
+        let bar = ProgressBar::with_draw_target(total, target).with_style(style(template));
+        Self { bar, started: Instant::now(), shown: None, total, done: 0 }
+    }
+
+    /// So many keys more are done, whatever became of them.
+    pub fn advance(&mut self, keys: u64) {
+        self.done += keys;
+        if self.shown.is_some_and(|shown| shown.elapsed() < STEP) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        // Keys may come meanwhile.
+        self.bar.set_position(self.total.map_or(self.done, |total| self.done.min(total)));
+        self.bar.set_message(rate(self.done, self.started.elapsed()));
+    }
+
+    /// How far it is, in words: `1,000 of 5,000 keys`.
+    pub fn words(&self) -> String {
+        match self.total {
+            Some(total) => format!("{} of {}", grouped(self.done), counted(total, "key")),
+            None => counted(self.done, "key"),
+        }
+    }
+
+    /// A handle that prints lines above the bar.
+    pub fn printer(&self) -> Printer {
+        Printer(self.bar.clone())
+    }
+
+    /// Takes the bar away; returns how long it took.
+    pub fn finish(self) -> Duration {
+        self.bar.finish_and_clear();
+        self.started.elapsed()
+    }
+}
+
 /// Progress through work of which the done part is known.
 #[derive(Debug)]
 pub struct Parts(ProgressBar);
@@ -205,6 +264,25 @@ mod tests {
             assert!(unknown.contains(part), "{part:?} is not in {unknown:?}");
         }
         assert!(!unknown.contains('%') && !unknown.contains("left"), "{unknown:?}");
+    }
+
+    #[test]
+    fn keys_are_told_with_their_total_and_the_time_left() {
+        let shown = |total| {
+            let screen = Screen::default();
+            let mut keys = Keys::on(ProgressDrawTarget::term_like(Box::new(screen.clone())), total);
+            keys.advance(1_500);
+            keys.bar.force_draw();
+            (screen.text(), keys.words())
+        };
+        let (known, words) = shown(Some(6_000));
+        for part in ["25% of 6,000 keys ·", "/s ·", " left"] {
+            assert!(known.contains(part), "{part:?} is not in {known:?}");
+        }
+        assert_eq!(words, "1,500 of 6,000 keys");
+        let (unknown, words) = shown(None);
+        assert!(unknown.contains("1,500 keys ·") && !unknown.contains('%'), "{unknown:?}");
+        assert_eq!(words, "1,500 keys");
     }
 
     #[test]

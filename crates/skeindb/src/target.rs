@@ -9,10 +9,13 @@ use skein_store::{Error, Limits, Store, StoreOptions, is_data_folder};
 use crate::console;
 use crate::disk;
 use crate::exit::{Exit, Failure};
+use crate::foreign::refuse_foreign;
 use crate::remote::{ServerArgs, ServerTarget};
 
 /// Where `skein serve` listens unless told otherwise.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:6380";
+/// The port of that.
+pub const DEFAULT_PORT: u16 = 6380;
 
 /// Where a command works, as options: a server, unless a data folder is named.
 #[derive(clap::Args)]
@@ -99,6 +102,7 @@ impl FolderTarget<'_> {
 
     /// Opens the store, or makes it.
     pub fn open(&self, options: StoreOptions) -> Result<Store, Failure> {
+        refuse_foreign(self.path)?;
         open(self.path, StoreOptions { log_folders: self.log_dirs.to_vec(), ..options })
     }
 }
@@ -118,7 +122,12 @@ pub fn refuse_strange(folder: &Path) -> Result<(), Failure> {
 
 /// Opens or creates the store in a data folder.
 pub fn open(folder: &Path, options: StoreOptions) -> Result<Store, Failure> {
-    let store = Store::open(folder, options).map_err(|error| store_failure(&error))?;
+    open_store(folder, options).map_err(|error| store_failure(&error))
+}
+
+/// Opens or creates the store in a data folder, and says what had to be dropped.
+pub fn open_store(folder: &Path, options: StoreOptions) -> skein_store::Result<Store> {
+    let store = Store::open(folder, options)?;
     for (file, bytes) in &store.recovery().torn_tails {
         console::note(format_args!(
             "skein: {}: cut off {bytes} bytes that were being written when the last process died; nothing that was \
@@ -175,6 +184,10 @@ pub fn store_failure(error: &Error) -> Failure {
     match error {
         Error::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
         Error::BadOption { name, why } => Failure::usage(format!("{}: {why}", flag(name))),
+        Error::OtherEngine { .. } => Failure::new(format!("{error} (skein serve --engine disk)")),
+        Error::LogFolderMissing { .. } => {
+            Failure::new(format!("{error} (skein serve --give-up-log-dir DIR)"))
+        }
         _ => Failure::new(error.to_string()),
     }
 }

@@ -43,7 +43,7 @@ mod wormhole;
 
 use linkme::distributed_slice;
 
-use crate::{Error, Result, did_you_mean};
+use crate::{Error, Result, nearest};
 
 pub use bench::{Bench, run};
 pub use findings::{Findings, Judgement};
@@ -88,15 +88,15 @@ pub fn all() -> Vec<&'static Experiment> {
 /// The experiment of this name.
 ///
 /// # Errors
-/// If there is none; the text says which is most like it, and lists those that there are.
+/// If there is none; the text names those that are most like it.
 pub fn named(name: &str) -> Result<&'static Experiment> {
     let all = all();
     let names: Vec<_> = all.iter().map(|experiment| experiment.name).collect();
     all.into_iter().find(|experiment| experiment.name == name).ok_or_else(|| {
         Error::Input(format!(
-            "there is no experiment '{name}'{}; `skein bench list` shows them: {}",
-            did_you_mean(name, &names),
-            names.join(", ")
+            "there is no experiment '{name}'; those most like it are {}; `skein bench list` shows all {}",
+            nearest(name, &names),
+            names.len()
         ))
     })
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
 use skein_log::storage::{OsStorage, Storage, has_file, lock_folder, make_folder};
-use skein_log::{CheckpointEpochs, Log, LogOptions, Recovered};
+use skein_log::{CheckpointEpochs, Log, LogError, LogOptions, Recovered};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
@@ -100,31 +100,40 @@ impl Shared {
     /// Does again what the log has beyond the file.
     fn replay(&self, recovered: &Recovered, from_epoch: u64) -> Result<()> {
         let failed = Mutex::new(None);
+        let progress = &self.options.progress;
+        progress.expect(recovered.bytes_from(from_epoch));
         // One thread, so that the records of the one log come in their order.
         let replayed = recovered.replay(1, from_epoch, |_, record| {
-            self.apply(record.payload).map_err(|why| match why {
-                Why::NotARecord(what) => what,
-                Why::Failed(error) => lock(&failed).insert(error).to_string(),
-            })
+            self.apply(record.payload)
+                .and_then(|writes| {
+                    let goes_on = progress.advance(record.payload.len() as u64, writes as u64);
+                    if goes_on { Ok(()) } else { Err(Why::Failed(LogError::Cancelled.into())) }
+                })
+                .map_err(|why| match why {
+                    Why::NotARecord(what) => what,
+                    Why::Failed(error) => lock(&failed).insert(error).to_string(),
+                })
         });
+        progress.complete();
         match skein_sync::locks::into_inner(failed) {
             Some(error) => Err(error),
             None => Ok(replayed.map(|_| ())?),
         }
     }
 
-    fn apply(&self, payload: &[u8]) -> std::result::Result<(), Why> {
+    /// Does the writes of a record again that the file does not have; how many.
+    fn apply(&self, payload: &[u8]) -> std::result::Result<usize, Why> {
         let not_ours =
             || Why::NotARecord("the record is whole but not one that this program writes".to_owned());
         let (first, writes) = record::parse(payload).ok_or_else(not_ours)?;
         let last = self.sequence.load(Ordering::Relaxed);
         if !record::follows(first, last, self.buffer.header().sequence).map_err(Why::NotARecord)? {
-            return Ok(());
+            return Ok(0);
         }
         self.apply_all(first, &writes).map_err(Why::Failed)?;
         self.logged.fetch_add(payload.len() as u64, Ordering::Relaxed);
         self.replayed.fetch_add(writes.len() as u64, Ordering::Relaxed);
-        Ok(())
+        Ok(writes.len())
     }
 
     /// Does the writes of a record again. Nobody reads yet, and no checkpoint is taken, so it need not be at one moment.

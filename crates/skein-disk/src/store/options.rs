@@ -1,10 +1,11 @@
 //! How a disk store is opened.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use skein_log::storage::LOCK_WAIT;
-use skein_log::{Durability, LogOptions};
+use skein_log::{Durability, LogOptions, OpenProgress};
 
 use crate::buffer::CACHE_LEAST;
 use crate::trie::Shape;
@@ -38,6 +39,9 @@ pub struct DiskOptions {
     pub segment_bytes: u64,
     /// How long opening waits for a folder that another process has in use, one that was killed, say: 5 s by default.
     pub lock_wait: Duration,
+    /// Where opening tells how far it has come, and hears that it is to end; by default nobody
+    /// looks.
+    pub progress: Arc<OpenProgress>,
 }
 
 impl Default for DiskOptions {
@@ -52,6 +56,7 @@ impl Default for DiskOptions {
             checkpoint_bytes: 64 << 20,
             segment_bytes: 64 << 20,
             lock_wait: LOCK_WAIT,
+            progress: Arc::default(),
         }
     }
 }

@@ -26,7 +26,7 @@ const HELP: &[&str] = &[
     "RESETSTAT",
     "    Count anew what INFO stats counts.",
     "REWRITE",
-    "    Write what was set to the file of skein serve --config, without what is secret.",
+    "    Write what was set to the server's file of options, without what is secret.",
     "HELP",
     "    Prints this help.",
 ];

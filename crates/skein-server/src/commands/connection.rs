@@ -3,7 +3,8 @@
 use super::access::denied::remember_login;
 use super::fault::NO_AUTH;
 use super::{Command, Context, Fault, Handler, Next, is};
-use crate::acl::DEFAULT;
+use crate::acl::{Acl, DEFAULT};
+use crate::client::Client;
 use crate::resp::number::parse_i64;
 use crate::resp::{Args, Protocol, Reply};
 
@@ -31,35 +32,75 @@ pub(super) fn quit(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> 
     Ok(Next::Close)
 }
 
-/// Logs in with a password that came with the command `given_with`.
-fn log_in(context: &mut Context<'_>, given_with: &[u8], user: &[u8], password: &[u8]) -> Result<(), Fault> {
-    if context.client.log_in(&context.shared.acl.users, user, password) {
-        return Ok(());
+/// Told of a password that is refused: by which client, with which command and for which user it
+/// was given.
+pub(crate) type RefusedLogin<'r> = dyn Fn(&Client, &[u8], &[u8]) + 'r;
+
+/// What logging in needs, of a server that serves and of one that still reads its data back.
+pub(crate) struct Entrance<'e> {
+    pub client: &'e mut Client,
+    pub acl: &'e Acl,
+    pub refused: &'e RefusedLogin<'e>,
+}
+
+impl Entrance<'_> {
+    /// Logs in with a password that came with the command `given_with`.
+    fn log_in(&mut self, given_with: &[u8], user: &[u8], password: &[u8]) -> Result<(), Fault> {
+        if self.client.log_in(&self.acl.users, user, password) {
+            return Ok(());
+        }
+        (self.refused)(self.client, given_with, user);
+        tracing::warn!(client = self.client.id, "a client gave a wrong password");
+        Err(Fault::text("WRONGPASS invalid username-password pair or user is disabled."))
     }
-    remember_login(context.shared, context.client, given_with, user);
-    tracing::warn!(client = context.client.id, "a client gave a wrong password");
-    Err(Fault::text("WRONGPASS invalid username-password pair or user is disabled."))
+}
+
+/// Runs what needs an entrance; ACL LOG has who is turned away.
+fn at_entrance<R>(context: &mut Context<'_>, run: impl FnOnce(&mut Entrance<'_>) -> R) -> R {
+    let shared = context.shared;
+    let refused = |client: &Client, given_with: &[u8], user: &[u8]| {
+        remember_login(shared, client, given_with, user);
+    };
+    run(&mut Entrance { client: context.client, acl: &shared.acl, refused: &refused })
 }
 
 pub(super) fn auth(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    at_entrance(context, |entrance| auth_at(entrance, args, reply))?;
+    Ok(Next::Done)
+}
+
+pub(crate) fn auth_at(
+    entrance: &mut Entrance<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
     match args.len() {
-        2 if context.shared.acl.users.default_user().no_password => {
+        2 if entrance.acl.users.default_user().no_password => {
             return Err(Fault::text(
                 "ERR AUTH <password> called without any password configured for the default user. \
                  Are you sure your configuration is correct?",
             ));
         }
-        2 => log_in(context, args.get(0), DEFAULT, args.get(1))?,
-        3 => log_in(context, args.get(0), args.get(1), args.get(2))?,
+        2 => entrance.log_in(args.get(0), DEFAULT, args.get(1))?,
+        3 => entrance.log_in(args.get(0), args.get(1), args.get(2))?,
         _ => return Err(super::fault::SYNTAX),
     }
     reply.ok();
-    Ok(Next::Done)
+    Ok(())
 }
 
 /// `HELLO [version [AUTH user password] [SETNAME name]]`
 pub(super) fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    let mut protocol = context.client.protocol;
+    at_entrance(context, |entrance| hello_at(entrance, args, reply))?;
+    Ok(Next::Done)
+}
+
+pub(crate) fn hello_at(
+    entrance: &mut Entrance<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<(), Fault> {
+    let mut protocol = entrance.client.protocol;
     if args.len() > 1 {
         protocol = match parse_i64(args.get(1)) {
             None => return Err(Fault::text("ERR Protocol version is not an integer or out of range")),
@@ -72,11 +113,11 @@ pub(super) fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Repl
     while at < args.len() {
         let rest = args.len() - at - 1;
         if is(args.get(at), "AUTH") && rest >= 2 {
-            log_in(context, args.get(0), args.get(at + 1), args.get(at + 2))?;
+            entrance.log_in(args.get(0), args.get(at + 1), args.get(at + 2))?;
             at += 3;
         } else if is(args.get(at), "SETNAME") && rest >= 1 {
             let name = checked_name(args.get(at + 1), "Client names", BAD_NAME)?;
-            context.client.say(|said| said.name = name);
+            entrance.client.say(|said| said.name = name);
             at += 2;
         } else {
             let mut text = b"ERR Syntax error in HELLO option '".to_vec();
@@ -85,29 +126,29 @@ pub(super) fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Repl
             return Err(Fault::owned(text));
         }
     }
-    if !context.client.authenticated {
+    if !entrance.client.authenticated {
         return Err(Fault::text(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH \
              <user> <pass> option can be used to authenticate the client and select the RESP protocol version at \
              the same time",
         ));
     }
-    context.client.set_protocol(protocol);
+    entrance.client.set_protocol(protocol);
     reply.set_protocol(protocol);
-    greet(context, reply);
-    Ok(Next::Done)
+    greet(entrance.client, reply);
+    Ok(())
 }
 
-fn greet(context: &Context<'_>, reply: &mut Reply<'_>) {
+fn greet(client: &Client, reply: &mut Reply<'_>) {
     reply.map(7);
     for (name, value) in [("server", "skeindb"), ("version", env!("CARGO_PKG_VERSION"))] {
         reply.bulk(name.as_bytes());
         reply.bulk(value.as_bytes());
     }
     reply.bulk(b"proto");
-    reply.int(if context.client.protocol == Protocol::Resp3 { 3 } else { 2 });
+    reply.int(if client.protocol == Protocol::Resp3 { 3 } else { 2 });
     reply.bulk(b"id");
-    reply.count(context.client.id as usize);
+    reply.count(client.id as usize);
     for (name, value) in [("mode", "standalone"), ("role", "master")] {
         reply.bulk(name.as_bytes());
         reply.bulk(value.as_bytes());
@@ -132,15 +173,19 @@ pub(super) fn checked_name(name: &[u8], what: &str, fault: Fault) -> Result<Vec<
 
 /// A connection as it was when it was new, but for what its library said of itself.
 pub(super) fn reset(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
-    let client = &mut *context.client;
+    at_entrance(context, |entrance| reset_at(entrance, reply));
+    Ok(Next::Done)
+}
+
+pub(crate) fn reset_at(entrance: &mut Entrance<'_>, reply: &mut Reply<'_>) {
+    let client = &mut *entrance.client;
     client.set_protocol(Protocol::default());
     client.replies.reset();
     client.leave_multi();
-    client.log_out(&context.shared.acl.users);
+    client.log_out(&entrance.acl.users);
     client.say(|said| said.name = Vec::new());
     reply.set_protocol(client.protocol);
     reply.simple("RESET");
-    Ok(Next::Done)
 }
 
 /// What a client hears that has not given the password.

@@ -24,8 +24,7 @@ pub(super) fn debug(
 ) -> Result<Next, Fault> {
     if !context.shared.options.debug_command {
         return Err(Fault::text(
-            "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
-             local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
+            "ERR DEBUG command not allowed. To allow it, start the server with the option enable-debug-command.",
         ));
     }
     let subcommand = args.get(1);

@@ -12,6 +12,7 @@
     reason = "handlers of one kind have one signature, whether they can fail or not"
 )]
 
+mod absent;
 pub(crate) mod access;
 pub(crate) mod any;
 pub(crate) mod client;
@@ -291,7 +292,8 @@ pub(crate) fn quoted(arg: &[u8], most: usize) -> &[u8] {
     &arg[..end.min(most)]
 }
 
-/// Redis quotes the command and the first arguments, each up to 128 bytes in all.
+/// Redis quotes the command and the first arguments, each up to 128 bytes in all. Of a family that
+/// is not here it is said so after that.
 fn unknown_command(args: &Args<'_>, reply: &mut Reply<'_>) {
     let mut list: Vec<u8> = Vec::new();
     for arg in args.from(1) {
@@ -307,6 +309,9 @@ fn unknown_command(args: &Args<'_>, reply: &mut Reply<'_>) {
     text.extend_from_slice(quoted(args.get(0), QUOTED_BYTES_MAX));
     text.extend_from_slice(b"', with args beginning with: ");
     text.extend_from_slice(&list);
+    if let Some(what) = absent::family_of(args.get(0)) {
+        text.extend_from_slice(format!("({what})").as_bytes());
+    }
     reply.error_bytes(&text);
 }
 

@@ -72,6 +72,14 @@ pub(super) fn bgrewriteaof(context: &mut Context<'_>, _: &Args<'_>, reply: &mut 
 /// `SHUTDOWN [SAVE] [NOW]`. A stop always keeps what was written, so SAVE and NOW (which waits for no replicas:
 /// there are none) ask for what happens anyway, and what asks for less is refused.
 pub(super) fn shutdown(context: &mut Context<'_>, args: &Args<'_>, _: &mut Reply<'_>) -> Answer {
+    check_shutdown(args)?;
+    tracing::info!(client = context.client.id, "a client asked for a stop");
+    context.shared.stop();
+    Ok(Next::Close)
+}
+
+/// Refuses what a stop cannot do.
+pub(crate) fn check_shutdown(args: &Args<'_>) -> Result<(), Fault> {
     if args.from(1).any(|arg| is(arg, "SAVE")) && args.from(1).any(|arg| is(arg, "NOSAVE")) {
         return Err(SYNTAX);
     }
@@ -89,9 +97,7 @@ pub(super) fn shutdown(context: &mut Context<'_>, args: &Args<'_>, _: &mut Reply
             return Err(SYNTAX);
         }
     }
-    tracing::info!(client = context.client.id, "a client asked for a stop");
-    context.shared.stop();
-    Ok(Next::Close)
+    Ok(())
 }
 
 pub(super) fn last_save(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {

@@ -30,18 +30,14 @@ pub enum EngineError {
     },
     /// The disk engine has no snapshots.
     #[error(
-        "the disk engine has no snapshots; leave out SNAPSHOT, or serve with --engine memory --index skip-list (another data folder)"
+        "the disk engine has no snapshots; leave out SNAPSHOT, or serve with the engine in memory and the index skip-list (another data folder)"
     )]
     NoSnapshots,
     /// The disk engine has no limit of memory but its cache.
-    #[error(
-        "the disk engine evicts nothing: its memory is bounded by its cache (--cache), and its keys by the disk"
-    )]
+    #[error("the disk engine evicts nothing: its memory is bounded by its cache, and its keys by the disk")]
     NoMemoryLimit,
     /// The disk engine has no sorted sets.
-    #[error(
-        "the disk engine has no sorted sets yet; serve with the engine in memory (--engine memory, another data folder)"
-    )]
+    #[error("the disk engine has no sorted sets yet; serve with the engine in memory (another data folder)")]
     NoSortedSets,
 }
 

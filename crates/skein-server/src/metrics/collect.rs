@@ -11,8 +11,9 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::engine::StoreStats;
-use crate::info::cpu;
 use crate::info::resident_bytes;
+use crate::info::{REDIS_VERSION, cpu};
+use crate::loading::Loading;
 use crate::observe::KindSeen;
 use crate::shared::Shared;
 
@@ -23,6 +24,13 @@ const BUCKET_BITS: [u32; 13] = [10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 
 pub(super) fn registry(shared: &Arc<Shared>) -> Registry {
     let mut registry = Registry::with_prefix("skein");
     registry.register_collector(Box::new(Server(Arc::clone(shared))));
+    registry
+}
+
+/// The registry of a server whose data is still being read back.
+pub(super) fn before(loading: &Arc<Loading>) -> Registry {
+    let mut registry = Registry::with_prefix("skein");
+    registry.register_collector(Box::new(Before(Arc::clone(loading))));
     registry
 }
 
@@ -37,6 +45,9 @@ pub(super) fn text(registry: &Registry) -> String {
 
 #[derive(Debug)]
 struct Server(Arc<Shared>);
+
+#[derive(Debug)]
+struct Before(Arc<Loading>);
 
 /// Writes metrics, one after the other.
 struct Out<'e>(DescriptorEncoder<'e>);
@@ -103,12 +114,40 @@ impl Collector for Server {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let (shared, numbers) = (&self.0, self.0.store.stats());
         let mut out = Out(encoder);
+        program(false, &mut out)?;
         clients(shared, &mut out)?;
         commands(shared, &mut out)?;
         memory(shared, &numbers, &mut out)?;
         persistence(&numbers, &mut out)?;
         disk(shared, &mut out)
     }
+}
+
+impl Collector for Before {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let (loading, mut out) = (&self.0, Out(encoder));
+        let seen = loading.progress.seen();
+        program(true, &mut out)?;
+        out.gauge("uptime", "Time since the start", Some(Unit::Seconds), loading.elapsed().as_secs_f64())?;
+        let bytes = [("total", seen.bytes_total), ("read", seen.bytes)];
+        let bytes = bytes.map(|(part, bytes)| (Some(("part", part)), float(bytes)));
+        let about = ("load", "Checkpoints and logs to be read back at the start", Some(Unit::Bytes));
+        out.one(about, MetricType::Gauge, bytes)
+    }
+}
+
+/// Which program this is, and whether it still reads its data back.
+fn program(loads: bool, out: &mut Out<'_>) -> fmt::Result {
+    let labels = [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("redis_version", REDIS_VERSION),
+        ("os", std::env::consts::OS),
+        ("arch", std::env::consts::ARCH),
+    ];
+    let about = "The version of this program, and that of Redis whose replies it follows: always 1";
+    let mut metric = out.0.encode_descriptor("build_info", about, None, MetricType::Gauge)?;
+    metric.encode_family(&labels)?.encode_gauge(&1_i64)?;
+    out.gauge("loading", "Whether data is still being read back", None, f64::from(u8::from(loads)))
 }
 
 fn clients(shared: &Shared, out: &mut Out<'_>) -> fmt::Result {

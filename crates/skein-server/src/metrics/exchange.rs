@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 
+use super::pages::{PATHS, Page};
+
 /// The longest head of a request.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
@@ -46,21 +48,25 @@ impl Exchange {
         (matches!(self.state, State::Answering(..)), self.began)
     }
 
-    /// Goes on as far as it can without waiting: answers with `metrics`, if it is asked for them. Whether it is done.
+    /// Goes on as far as it can without waiting: answers with the page that it asks for. Whether it is done.
     ///
     /// # Errors
     /// What the system says; the request has no end.
-    pub(super) fn step(&mut self, patience: Patience, metrics: impl FnOnce() -> String) -> io::Result<bool> {
-        match self.try_step(patience, metrics) {
+    pub(super) fn step(
+        &mut self,
+        patience: Patience,
+        page: impl FnOnce(&[u8]) -> Option<Page>,
+    ) -> io::Result<bool> {
+        match self.try_step(patience, page) {
             Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => Ok(false),
             done => done.map(|()| true),
         }
     }
 
-    fn try_step(&mut self, patience: Patience, metrics: impl FnOnce() -> String) -> io::Result<()> {
+    fn try_step(&mut self, patience: Patience, page: impl FnOnce(&[u8]) -> Option<Page>) -> io::Result<()> {
         if let State::Asking(head) = &mut self.state {
             read_head(&mut self.stream, head)?;
-            let answer = answer(head, metrics);
+            let answer = answer(head, page);
             self.state = State::Answering(answer, 0);
             self.deadline = Instant::now() + patience.answer;
         }
@@ -76,18 +82,14 @@ impl Exchange {
     }
 }
 
-/// The answer to a request: `metrics`, if it asks for them.
-fn answer(head: &[u8], metrics: impl FnOnce() -> String) -> Vec<u8> {
+/// The answer to a request: the page that it asks for.
+fn answer(head: &[u8], page: impl FnOnce(&[u8]) -> Option<Page>) -> Vec<u8> {
     let mut words = head.split(u8::is_ascii_whitespace);
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
-    let plain = "text/plain; charset=utf-8";
-    let (status, kind, body) = match (method, path) {
-        (b"GET", b"/metrics") => {
-            ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics())
-        }
-        (b"GET", _) => ("404 Not Found", plain, "there is /metrics alone\n".to_owned()),
-        _ => ("405 Method Not Allowed", plain, "only GET is answered\n".to_owned()),
+    let Page { status, kind, body } = match method {
+        b"GET" => page(path).unwrap_or_else(|| Page::words("404 Not Found", PATHS)),
+        _ => Page::words("405 Method Not Allowed", "only GET is answered\n"),
     };
     let length = body.len();
     let head = format!(

@@ -18,11 +18,13 @@ struct Running {
 }
 
 impl Running {
+    /// Every page has this text.
     fn new(patience: Patience, text: impl Fn() -> String + Send + 'static) -> Self {
         let listening = Listening::at(([127, 0, 0, 1], 0).into()).expect("a port");
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = Arc::clone(&stop);
-        let metrics = listening.answer(patience, move || stopping.load(Ordering::SeqCst), text);
+        let page = move |_: &[u8]| Some(Page::words("200 OK", text()));
+        let metrics = listening.answer(patience, move || stopping.load(Ordering::SeqCst), page);
         Self { metrics: Some(metrics.expect("a thread")), stop }
     }
 

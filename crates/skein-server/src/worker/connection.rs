@@ -1,9 +1,11 @@
 //! A connection: its socket, what came in, what it waits for.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
+use crate::clients::Card;
 use crate::commands::{Task, resolve};
 use crate::resp::{Input, ProtocolError, RequestLimits};
 use crate::transport::Transport;
@@ -100,6 +102,11 @@ impl Connection {
             held: false,
             counted: 0,
         }
+    }
+
+    /// The same connection with another card, at a worker.
+    pub(super) fn seated(self, card: Arc<Card>) -> Self {
+        Self { client: self.client.seated(card), ..self }
     }
 
     /// Bytes that it holds, with its output: what a client makes grow, and what each has.

@@ -1,4 +1,4 @@
-//! What other threads send to a worker: new connections, and finished checkpoints.
+//! What other threads send to a worker: connections, and finished checkpoints.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -9,10 +9,20 @@ use mio::{Interest, Token};
 use crate::client::Client;
 use crate::clients::{Card, Place};
 use crate::resp::Reply;
+use crate::shared::Shared;
 use crate::transport::Transport;
 
 use super::Worker;
 use super::connection::Connection;
+use super::loading::Guest;
+
+/// The card of a new connection, which others see from now on.
+fn card(shared: &Shared, place: Place, stream: &Transport) -> Arc<Card> {
+    let (address, local) = stream.addresses();
+    let card = Arc::new(Card::new(place, address, local, stream.as_raw_fd(), shared.started.elapsed()));
+    shared.clients.add(Arc::clone(&card));
+    card
+}
 
 impl Worker {
     /// Takes in new connections, and the checkpoints that connections waited for.
@@ -20,6 +30,9 @@ impl Worker {
         let mail = self.mailbox().take();
         for stream in mail.connections {
             self.adopt(stream);
+        }
+        for guest in mail.guests {
+            self.seat(guest);
         }
         for who in mail.kills {
             if self.slots.get(who.slot).is_some_and(|(connection, _)| connection.client.id == who.client) {
@@ -52,11 +65,8 @@ impl Worker {
             match registry.register(&mut stream, Token(slot), Interest::READABLE | Interest::WRITABLE) {
                 Ok(()) => {
                     let place = Place { worker, slot, client: shared.next_client() };
-                    let (address, local) = stream.addresses();
-                    let now = shared.started.elapsed();
-                    let card = Arc::new(Card::new(place, address, local, stream.as_raw_fd(), now));
-                    shared.clients.add(Arc::clone(&card));
-                    let client = Client::new(card, &shared.acl, shared.trusts(&stream));
+                    let card = card(shared, place, &stream);
+                    let client = Client::new(card, &shared.acl, shared.options.trusts(&stream));
                     Some(Connection::new(stream, client))
                 }
                 Err(cause) => {
@@ -65,6 +75,34 @@ impl Worker {
                 }
             }
         });
+        self.begin(slot);
+    }
+
+    /// Takes over a connection that was made before there was data, with what it sent and what it
+    /// has not taken yet.
+    fn seat(&mut self, guest: Guest) {
+        let (mut connection, output) = guest.into_parts();
+        let (shared, worker, registry) = (&self.shared, self.number, self.poll.registry());
+        let slot = self.slots.insert(|slot| {
+            let both = Interest::READABLE | Interest::WRITABLE;
+            if let Err(cause) = registry.register(&mut connection.stream, Token(slot), both) {
+                tracing::error!(%cause, "cannot watch a connection; it is closed");
+                return None;
+            }
+            let place = Place { worker, slot, client: connection.client.id };
+            let card = card(shared, place, &connection.stream);
+            // The event queue of this worker has seen no event of it yet.
+            (connection.readable, connection.writable, connection.listed) = (true, true, false);
+            Some(connection.seated(card))
+        });
+        if let Some((_, place)) = slot.and_then(|slot| self.slots.get(slot)) {
+            *place = output;
+        }
+        self.begin(slot);
+    }
+
+    /// Serves a new connection, if there is one.
+    fn begin(&mut self, slot: Option<usize>) {
         match slot {
             Some(slot) => self.list(slot),
             None => self.left(),

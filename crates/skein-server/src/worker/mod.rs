@@ -22,6 +22,7 @@ mod epochs;
 mod general;
 mod hold;
 mod linger;
+pub(crate) mod loading;
 mod mail;
 mod output;
 mod reads;

@@ -165,7 +165,8 @@ fn a_trie_without_order_shows_all_of_its_keys() {
 fn sorted_sets_are_refused_and_nothing_is_made() {
     let server = start_on_disk(options(), small(Shape::Linked));
     let mut client = server.connect();
-    let refusal = "-ERR the disk engine has no sorted sets yet; serve with the engine in memory (--engine memory, another data folder)|";
+    let refusal =
+        "-ERR the disk engine has no sorted sets yet; serve with the engine in memory (another data folder)|";
     assert_eq!(client.ask("ZADD z 1 a"), refusal);
     assert_eq!(client.ask("EXISTS z"), ":0|");
     assert_eq!(client.ask("ZCARD z"), ":0|", "a key that is not there has no members");

@@ -60,7 +60,7 @@ fn other_indexes_say_which_one_can() {
         client.ask("SET a 1");
         for request in ["SK.RANGE - + SNAPSHOT", "SK.RANGE + - SNAPSHOT", "SK.PREFIX a LIMIT 1 SNAPSHOT"] {
             let refusal = format!(
-                "-ERR the index {index} has no snapshots; open the store with one that has (--index skip-list), which takes the \
+                "-ERR the index {index} has no snapshots; open the store with one that has (skip-list), which takes the \
                  same data folder|"
             );
             assert_eq!(client.ask(request), refusal);
@@ -151,7 +151,7 @@ fn too_many_are_refused_and_info_tells_of_those_there_are() {
     client.ask("SET a 2");
     assert_eq!(
         client.ask("SK.RANGE - + SNAPSHOT"),
-        "-ERR 2 snapshots are live, which is the limit of 2; drop one, or raise the limit (--max-snapshots, at most 255)|"
+        "-ERR 2 snapshots are live, which is the limit of 2; drop one, or raise the limit (at most 255)|"
     );
     assert_eq!(client.ask("SAVE"), "+OK|", "checkpoints have a snapshot of their own");
     let info = client.ask("INFO");

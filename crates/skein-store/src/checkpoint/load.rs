@@ -3,31 +3,28 @@
 //! A part is a sorted run, so its inserts walk along the borders of the index: each finds its nodes in the cache.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
+use skein_log::OpenProgress;
 use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
 
-use super::manifest::Manifest;
+use super::manifest::{Manifest, PartInfo};
 use super::part::NO_ROW;
 use super::{part, part_name};
 use crate::collection::Members;
-use crate::index::Index;
 use crate::options::{IndexKind, Limits};
 use crate::row::Rows;
-use crate::{Result, folder::Folder};
+use crate::store::Inner;
+use crate::{Error, Result};
 
 /// Rows that are loaded under one guard.
 const ROWS_PER_GUARD: usize = 1024;
 
 /// Loads all parts.
-pub(crate) fn load(
-    folder: &Folder,
-    (manifest, path): (&Manifest, &Path),
-    (index, members): (&Index, &Arc<Members>),
-    threads: usize,
-) -> Result<()> {
+pub(crate) fn load(inner: &Inner, (manifest, path): (&Manifest, &Path), threads: usize) -> Result<()> {
+    let (folder, index, members) = (&inner.folder, &inner.index, &inner.members);
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(None);
     threads::share(threads.min(manifest.parts.len()), |_| {
@@ -37,19 +34,24 @@ pub(crate) fn load(
             let Some(info) = manifest.parts.get(number) else { return };
             let file = path.join(part_name(number));
             let (mut guard, mut members_guard) = (index.collector().enter(), members.enter());
-            let mut loaded = 0;
+            let mut progress = PartProgress { all: &inner.options.progress, info, loaded: 0 };
             let result =
                 part::read(&*folder.storage, &file, (manifest.id, manifest.begin, number), *info, |row| {
-                    loaded += 1;
-                    if loaded % ROWS_PER_GUARD == 0 {
+                    if progress.count() {
                         skein_index::Guard::refresh(&mut guard);
                         skein_index::Guard::refresh(&mut members_guard);
+                        // The reason is not shown: below, the cancelled opening is the error.
+                        progress.tell(ROWS_PER_GUARD).ok_or_else(|| Error::Cancelled.to_string())?;
                     }
                     let made = row.row(members).ok_or(NO_ROW)?;
                     let (index, guard) =
                         if row.member { (&members.index, &members_guard) } else { (index, &guard) };
                     index.insert(row.key, made, guard).map(drop).map_err(|refused| index.why(refused))
                 });
+            let rest = progress.loaded % ROWS_PER_GUARD;
+            if progress.tell(rest).is_none() {
+                lock(&failed).get_or_insert(Error::Cancelled);
+            }
             if let Err(error) = result {
                 lock(&failed).get_or_insert(error);
                 next.store(manifest.parts.len(), Ordering::Relaxed);
@@ -58,6 +60,29 @@ pub(crate) fn load(
         }
     });
     into_inner(failed).map_or(Ok(()), Err)
+}
+
+/// How far a part has been loaded.
+struct PartProgress<'p> {
+    all: &'p OpenProgress,
+    info: &'p PartInfo,
+    loaded: usize,
+}
+
+impl PartProgress<'_> {
+    /// Counts a row; whether it is time to tell.
+    fn count(&mut self) -> bool {
+        self.loaded += 1;
+        self.loaded.is_multiple_of(ROWS_PER_GUARD)
+    }
+
+    /// Tells that so many more rows were loaded, which count as their part of the bytes. `None` if
+    /// loading is to end.
+    fn tell(&self, rows: usize) -> Option<()> {
+        let rows = rows as u64;
+        let bytes = u128::from(self.info.bytes) * u128::from(rows) / u128::from(self.info.rows.max(1));
+        self.all.advance(bytes as u64, rows).then_some(())
+    }
 }
 
 /// Reads all parts and checks them, keeping nothing; for `skein check`.

@@ -36,10 +36,13 @@ pub(crate) fn recover(
 ) -> Result<RecoveryReport> {
     let threads = inner.options.recovery_threads;
     let mut report = RecoveryReport::default();
+    let progress = &inner.options.progress;
+    progress.expect(newest.map_or(0, |(manifest, _)| manifest.bytes()));
+    progress.expect(recovered.bytes_from(newest.map_or(0, |(manifest, _)| manifest.begin)));
     let started = Instant::now();
     let mut begin = 0;
     if let Some((manifest, folder)) = newest {
-        load::load(&inner.folder, (manifest, folder), (&inner.index, &inner.members), threads)?;
+        load::load(inner, (manifest, folder), threads)?;
         inner.stripes.raise_all(manifest.floor);
         report.checkpoint_rows = manifest.rows();
         begin = manifest.begin;
@@ -55,6 +58,9 @@ pub(crate) fn recover(
             Ok(()) => Ok(replayed),
             Err(why) => Err(Error::damaged(&inner.folder.path, 0, why)),
         });
+    if progress.is_cancelled() {
+        return Err(Error::Cancelled);
+    }
     let replayed = match replay.refused() {
         Some(refused) => return Err(locate(recovered, begin, &refused)),
         None => replayed?,
@@ -63,6 +69,10 @@ pub(crate) fn recover(
     report.log_bytes = replayed.bytes;
     collection::recover::rebuild(inner, threads)?;
     rebuild_order(inner, threads);
+    if progress.is_cancelled() {
+        return Err(Error::Cancelled);
+    }
+    progress.complete();
     report.replay_took = started.elapsed();
 
     let found = recovered.report();

@@ -18,8 +18,13 @@ use crate::store::Inner;
 /// Records in a batch.
 const BATCH: usize = 64;
 
+/// Bytes of a record in the log besides its payload.
+const RECORD_OVERHEAD: usize = 16;
+
 /// A batch is applied early when its payloads are past this.
 const BATCH_BYTES: usize = 256 << 10;
+
+const CANCELLED: &str = "opening is to end";
 
 const NO_BASE: &str = "the record changes columns where there are none, or the time of a key that is gone";
 
@@ -85,9 +90,12 @@ impl<'s> Replay<'s> {
                 self.refuse(record.key, record.version, why);
             })?;
         }
+        let (bytes, count) = (batch.payloads.len(), records.len());
+        let bytes = bytes + count * RECORD_OVERHEAD;
+        let goes_on = self.inner.options.progress.advance(bytes as u64, count as u64);
         batch.payloads.clear();
         batch.ends.clear();
-        Ok(())
+        if goes_on { Ok(()) } else { Err(CANCELLED.into()) }
     }
 
     fn refuse(&self, key: &[u8], version: u64, why: &str) {

@@ -17,6 +17,7 @@ mod inspect;
 mod limits;
 mod locks;
 mod log_folders;
+mod opening;
 mod power;
 mod power_cuts;
 mod racing_removals;

@@ -107,7 +107,7 @@ fn other_indexes_say_which_one_has_snapshots() {
         assert!(matches!(refused, Error::NoSnapshots { index: kind } if kind == index));
         let text = refused.to_string();
         assert!(
-            text.contains(&format!("index {index} has no")) && text.contains("--index skip-list"),
+            text.contains(&format!("index {index} has no")) && text.contains("one that has (skip-list)"),
             "{text}"
         );
         store.put(b"goose", b"grey").unwrap();

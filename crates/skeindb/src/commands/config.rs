@@ -10,9 +10,9 @@ use crate::exit::{Exit, Failure};
 
 const EXAMPLES: &str = "\
 Examples:
-  skein config > skein.toml            all options, commented out
-  skein config --check skein.toml      look at what was edited, and start nothing
-  skein serve --config skein.toml      serve with it";
+  skein config > skein.toml         all options, commented out
+  skein config --check skein.toml   look at what was edited, and start nothing
+  skein serve --config skein.toml   serve with it";
 
 /// Print a configuration file for `skein serve --config`: all options, what they are and their defaults.
 #[derive(clap::Args)]
@@ -26,7 +26,7 @@ pub struct Args {
 /// Runs `skein config`; `skein` is the whole command line's definition.
 pub fn run(args: &Args, mut skein: Command) -> Result<Exit, Failure> {
     if let Some(file) = &args.check {
-        crate::check_file(file)?;
+        crate::check_file(file).map_err(Failure::into_usage)?;
         console::print(&format!("{}: fine\n", file.display()))?;
         return Ok(Exit::Ok);
     }

@@ -9,13 +9,18 @@
 //!
 //! What is asked is in Redis since version 2.8. The source goes on serving: a key that changes meanwhile is copied as it was before or after, or in pieces of both.
 
+use std::collections::BTreeMap;
+
 use skeindb::client::Reply;
 
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::progress::{self, Progress};
+use crate::interrupt::Interrupt;
+use crate::progress::{self, Keys, counted};
 use crate::remote::{FromArgs, Peer, ServerTarget, ToArgs};
 use crate::target::DEFAULT_ADDRESS;
+
+mod same;
 
 /// Keys of a page.
 const PAGE: &[u8] = b"500";
@@ -24,12 +29,16 @@ const PIECE: &[u8] = b"1000";
 
 const EXAMPLES: &str = "\
 Examples:
-  skein copy --from 127.0.0.1:6379                        everything in a Redis on this machine
-  skein copy --from redis:6379 --pattern 'session:*'      some keys of another one
-  skein copy --from rediss://redis:6379 --from-tls-ca ca.pem --from-password-file pw
-                                                          by TLS; what is said of --from is there for --to
+  skein copy --from 127.0.0.1:6379
+      everything in a Redis on this machine
+  skein copy --from redis:6379 --pattern 'session:*'
+      some keys of another one
+  skein copy --from rediss://redis:6379 --from-tls-ca ca.pem \\
+      --from-password-file pw
+      by TLS; what is said of --from is there for --to
 
-A key that is there already is replaced. Lists, sets and streams are not copied: each is named, and exit code 4 says that there were some.";
+A key that is there already is replaced. Lists, sets and streams are not copied: the first are named, all are counted by type, and exit code 4 says \
+that there were some. A source that is the target by another name is refused. Ctrl-C ends it, and says how far it came; what was copied stays.";
 
 /// Copy all keys of a Redis server into a running server.
 #[derive(clap::Args)]
@@ -58,27 +67,50 @@ pub struct Args {
 
 /// Runs `skein copy`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let mut from = ServerTarget { address: &args.from, access: args.from_access.access() }.connect()?;
+    let mut to = ServerTarget { address: &args.to, access: args.to_access.access() }.connect()?;
+    same::refuse(&mut from, &mut to)?;
     let mut copy = Copy {
-        from: ServerTarget { address: &args.from, access: args.from_access.access() }.connect()?,
-        to: ServerTarget { address: &args.to, access: args.to_access.access() }.connect()?,
-        progress: Progress::start(None, args.quiet),
+        progress: Keys::start(total(&mut from, &args.pattern)?, args.quiet),
+        from,
+        to,
         named_most: args.show_refused,
         copied: 0,
-        refused: 0,
-        bytes: 0,
+        refused: BTreeMap::new(),
+        interrupt: Interrupt::noted()?,
     };
     let done = copy.all(args.pattern.as_bytes());
     let Copy { progress, copied, refused, .. } = copy;
+    let how_far = progress.words();
     let took = progress.finish();
+    let refusals = by_type(&refused);
     if let Err(mut failure) = done {
-        failure.message = format!("{}; {copied} keys copied before", failure.message);
+        failure.message =
+            format!("{} after {how_far}; {copied} of them are copied, {refusals} refused", failure.message);
         return Err(failure);
     }
     if !args.quiet {
         let (rate, took) = (progress::rate(copied, took), took.as_secs_f64());
-        console::print(&format!("{copied} keys copied, {refused} refused, in {took:.1} s ({rate})\n"))?;
+        console::print(&format!("{copied} keys copied, {refusals} refused, in {took:.1} s ({rate})\n"))?;
     }
-    Ok(if refused == 0 { Exit::Ok } else { Exit::Partial })
+    Ok(if refused.is_empty() { Exit::Ok } else { Exit::Partial })
+}
+
+/// How many keys there are to copy, if that is known: of a pattern it is not, nor to who may not
+/// ask.
+fn total(from: &mut Peer, pattern: &str) -> Result<Option<u64>, Failure> {
+    if pattern != "*" {
+        return Ok(None);
+    }
+    let size = from.call(&[b"DBSIZE"])?;
+    Ok(if let Reply::Integer(keys) = size { Some(keys.unsigned_abs()) } else { None })
+}
+
+/// Refused keys by type: `3 (2 lists, 1 stream)`.
+fn by_type(refused: &BTreeMap<String, u64>) -> String {
+    let all: u64 = refused.values().sum();
+    let types: Vec<String> = refused.iter().map(|(kind, keys)| counted(*keys, kind)).collect();
+    if all == 0 { "0".to_owned() } else { format!("{all} ({})", types.join(", ")) }
 }
 
 /// What there is to know of a key before it is read.
@@ -92,11 +124,12 @@ struct Found {
 struct Copy {
     from: Peer,
     to: Peer,
-    progress: Progress,
+    progress: Keys,
     named_most: u64,
     copied: u64,
-    refused: u64,
-    bytes: u64,
+    /// By type.
+    refused: BTreeMap<String, u64>,
+    interrupt: Interrupt,
 }
 
 impl Copy {
@@ -105,6 +138,7 @@ impl Copy {
         loop {
             let (next, keys) = self.from.scan(&[b"SCAN", &cursor, b"MATCH", pattern, b"COUNT", PAGE])?;
             self.page(keys)?;
+            self.interrupt.check()?;
             if next == b"0" {
                 return Ok(());
             }
@@ -123,12 +157,13 @@ impl Copy {
                 return Err(Failure::new(format!("{} answered TYPE or PTTL strangely", self.from.address)));
             };
             let found = Found { key, kind, left: (left >= 0).then_some(left.max(1)) };
+            self.interrupt.check()?;
             match &*found.kind {
                 "string" => strings.push(found),
                 "hash" => self.pieces(&found, b"HSCAN", b"HSET", false)?,
                 "zset" => self.pieces(&found, b"ZSCAN", b"ZADD", true)?,
                 // Gone since the page was read.
-                "none" => {}
+                "none" => self.progress.advance(1),
                 _ => self.refuse(&found),
             }
         }
@@ -142,7 +177,6 @@ impl Copy {
         for (found, value) in strings.iter().zip(values) {
             // Else it is gone, or was.
             let Reply::Bulk(value) = value else { continue };
-            self.bytes += (found.key.len() + value.len()) as u64;
             let mut set = vec![b"SET".to_vec(), found.key.clone(), value];
             if let Some(left) = found.left {
                 set.extend([b"PX".to_vec(), left.to_string().into_bytes()]);
@@ -150,7 +184,8 @@ impl Copy {
             sets.push(set);
         }
         self.to.ask(&sets)?;
-        self.count(sets.len() as u64);
+        self.copied += sets.len() as u64;
+        self.progress.advance(strings.len() as u64);
         Ok(())
     }
 
@@ -164,7 +199,6 @@ impl Copy {
                 items.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
             }
             if !items.is_empty() {
-                self.bytes += items.iter().map(Vec::len).sum::<usize>() as u64;
                 let words: Vec<&[u8]> =
                     [put, &found.key].into_iter().chain(items.iter().map(Vec::as_slice)).collect();
                 self.to.one(&words)?;
@@ -177,18 +211,15 @@ impl Copy {
         if let Some(left) = found.left {
             self.to.one(&[b"PEXPIRE", &found.key, left.to_string().as_bytes()])?;
         }
-        self.count(1);
+        self.copied += 1;
+        self.progress.advance(1);
         Ok(())
     }
 
-    fn count(&mut self, keys: u64) {
-        self.copied += keys;
-        self.progress.update(self.bytes, self.copied);
-    }
-
     fn refuse(&mut self, found: &Found) {
-        self.refused += 1;
-        if self.refused <= self.named_most {
+        *self.refused.entry(found.kind.clone()).or_default() += 1;
+        self.progress.advance(1);
+        if self.refused.values().sum::<u64>() <= self.named_most {
             let (kind, key) = (&found.kind, found.key.escape_ascii());
             self.progress.printer().line(format_args!("skein: not copied: \"{key}\", a {kind}"));
         }

@@ -13,11 +13,16 @@ use crate::units::parse_size;
 
 const EXAMPLES: &str = "\
 Examples:
-  skein probe                        latency by footprint, parallel reads, huge pages; under a minute
-  skein probe --quick                fewer figures, in a few seconds
-  skein probe --footprint 4g         larger arrays, for machines with large caches
-  skein probe --json probe.json      the figures also as JSON, with all groups of 1 to 120 reads
-  skein probe --json - | jq .advice  JSON alone, on standard output
+  skein probe
+      latency by footprint, parallel reads, huge pages; under a minute
+  skein probe --quick
+      fewer figures, in a few seconds
+  skein probe --footprint 4g
+      larger arrays, for machines with large caches
+  skein probe --json probe.json
+      the figures also as JSON, with all groups of 1 to 120 reads
+  skein probe --json - | jq .advice
+      JSON alone, on standard output
 
 It maps two arrays of the footprint (1 GiB, or less where memory is short), one on huge pages and one on small ones, and \
 changes nothing on the machine. Other programs make the figures worse: run it while the machine is idle.

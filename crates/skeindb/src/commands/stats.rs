@@ -22,13 +22,16 @@ const INTERVAL_MAX: Duration = Duration::from_hours(24);
 
 const EXAMPLES: &str = "\
 Examples:
-  skein stats                        the server at 127.0.0.1:6380: what INFO and SK.MEMORY answer
-  skein stats --watch                the same server, looked at every second
+  skein stats
+      the server at 127.0.0.1:6380: what INFO and SK.MEMORY answer
+  skein stats --watch
+      the same server, looked at every second
   skein stats --watch --interval 10s --ticks 6 >load.tsv
-                                     for a minute, as a table: without a terminal each tick is a line
+      for a minute, as a table: without a terminal each tick is a line
   skein stats --from rediss://localhost:6381 --tls-ca ca.pem --password-file pw
-                                     by TLS, with a password
-  skein stats --data ./skein-data    a data folder that no server uses
+      by TLS, with a password
+  skein stats --data ./skein-data
+      a data folder that no server uses
 
 Opening a data folder does what a server's start does: it takes the folder's lock, reads everything, and cuts off a torn \
 log tail. `skein check` changes nothing.";

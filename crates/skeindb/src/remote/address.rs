@@ -22,6 +22,9 @@ pub enum Place<'a> {
 const FORMS: &str =
     "write [USER@]HOST:PORT, redis://[USER@]HOST:PORT, rediss://[USER@]HOST:PORT for TLS, or unix:PATH";
 
+/// What is said of a host alone.
+const NO_PORT: &str = "the server's address names no port; SkeinDB's is 6380 and Redis's 6379, unless they were told another: write HOST:PORT";
+
 impl<'a> Address<'a> {
     /// Takes an address apart. What is wrong with it is said without repeating it: it may have a password in it.
     pub fn parse(text: &'a str) -> Result<Self, String> {
@@ -37,6 +40,7 @@ impl<'a> Address<'a> {
             Some(parts) => parts,
             // What is before the @ is not the host: it may be a password.
             None if text.contains('@') => ("redis", text),
+            None if !text.contains(':') => return Err(NO_PORT.to_owned()),
             None => return Ok(Self { place: Place::Tcp(text), tls: false, user: None }),
         };
         let tls = match scheme {
@@ -102,6 +106,11 @@ mod tests {
             ("redis://geese", "no port"),
             ("redis://:6380", "no host"),
             ("unix:", "no socket"),
+            // Incident: it was looked up with the port, and the answer spoke of an "invalid socket
+            // address". Consequence: nobody knew what was missing. Fix: the port is named, with
+            // those that are usual.
+            ("127.0.0.1", "6380"),
+            ("localhost", "6379"),
         ] {
             let error = Address::parse(text).expect_err(text);
             assert!(error.contains(word) && !error.contains("hunter2"), "{text}: {error}");

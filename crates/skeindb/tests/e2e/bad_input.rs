@@ -68,6 +68,35 @@ fn a_data_folder_that_is_a_file() {
     assert_eq!(fs::read(&file).unwrap(), b"precious");
 }
 
+/// Incident: `serve --data ~` made a data folder among a user's files, and let nobody else into it.
+/// Consequence: files of both lie in a heap, and others lose their way to them. Fix: a folder that
+/// has files and is no data folder is refused, before anything is made or changed.
+#[test]
+fn a_folder_of_somebody_else_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(folder.path().join("letter.txt"), b"precious").unwrap();
+    let named = text(folder.path());
+    for engine in ["memory", "disk"] {
+        let output = run(["serve", "--listen", "127.0.0.1:0", "--engine", engine, "--data", named]);
+        assert_refused(&output, 2, &[named, "letter.txt", "no data folder", "name an empty folder"]);
+    }
+    assert_refused(&run_with_input(["load", "-", "--data", named], b"k\n"), 2, &[named, "letter.txt"]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
+    assert_eq!(
+        fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777,
+        0o755,
+        "nothing was changed"
+    );
+
+    fs::remove_file(folder.path().join("letter.txt")).unwrap();
+    // As a fresh file system has it.
+    fs::create_dir(folder.path().join("lost+found")).unwrap();
+    for _ in 0..2 {
+        Server::start(folder.path(), &[]).stop();
+    }
+}
+
 #[test]
 fn a_data_folder_that_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
@@ -114,14 +143,36 @@ fn a_port_in_use() {
     assert_refused(&output, 1, &[&address, "in use", "--listen"]);
 }
 
+/// Incident: `--listen 7223` and `256.0.0.1:7223` ended with 1. Consequence: the unit file, which
+/// does not restart after 2, started the server again and again. Fix: what can never be an address
+/// is a wrong option, wherever it stands. A name that does not resolve may do so later.
 #[test]
 fn an_address_that_is_none() {
     let folder = tempfile::tempdir().unwrap();
-    for address in ["nowhere", "127.0.0.1", "127.0.0.1:99999", "no.such.host.invalid:1"] {
-        let output = run(["serve", "--listen", address, "--data", text(folder.path())]);
-        let code = output.status.code().unwrap_or_default();
-        assert!(code == 1 || code == 2, "{address}: {code}");
+    let (data, file) = (folder.path().join("data"), folder.path().join("skein.toml"));
+    for (address, code) in
+        [("7223", 2), ("256.0.0.1:7223", 2), ("127.0.0.1:99999", 2), ("no.such.host.invalid:1", 1)]
+    {
+        let output = run(["serve", "--listen", address, "--data", text(&data)]);
         assert_refused(&output, code, &[address]);
+        fs::write(&file, format!("listen = {address:?}\n")).unwrap();
+        assert_refused(&run(["config", "--check", text(&file)]), 2, &[address, "skein.toml"]);
+    }
+    assert_refused(&run(["serve", "--port", "65536", "--data", text(&data)]), 2, &["--port", "65535"]);
+    let both = run(["serve", "--port", "1", "--listen", "127.0.0.1:1", "--data", text(&data)]);
+    assert_refused(&both, 2, &["--port", "--listen"]);
+    assert!(!data.exists());
+}
+
+#[test]
+fn a_name_and_a_port_alone_are_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    for (n, listen) in [["--listen", "localhost:0"], ["--port", "0"]].into_iter().enumerate() {
+        let mut command = skein(["serve", "--data"]);
+        command.arg(folder.path().join(n.to_string())).args(listen);
+        let server = Server::launch(command).expect("the server starts");
+        assert!(server.address.starts_with("127.0.0.1:"), "{}", server.address);
+        server.stop();
     }
 }
 
@@ -130,6 +181,24 @@ fn an_open_address_needs_a_password() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(["serve", "--listen", "0.0.0.0:0", "--data", text(folder.path())]);
     assert_refused(&output, 2, &["0.0.0.0:0", "--password-file"]);
+}
+
+/// Incident: of the files that options name, a missing one of `--config` ended with 2, and all
+/// others with 1. Consequence: a service manager that does not restart after 2 tried a wrong option
+/// again and again. Fix: what an option names and cannot be used is a wrong option.
+#[test]
+fn files_that_options_name_are_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, file) = (folder.path().join("data"), folder.path().join("skein.toml"));
+    let tls = "--tls-listen 127.0.0.1:0 --tls-cert /nowhere --tls-key /nowhere";
+    for options in ["--config /nowhere", "--password-file /nowhere", "--acl-file /nowhere", tls] {
+        let output =
+            run(["serve", "--port", "0", "--data", text(&data)].into_iter().chain(options.split(' ')));
+        assert_refused(&output, 2, &["/nowhere"]);
+        assert!(!data.exists(), "{options} made a folder");
+    }
+    fs::write(&file, "password-file = \"/nowhere\"\n").unwrap();
+    assert_refused(&run(["config", "--check", text(&file)]), 2, &["/nowhere"]);
 }
 
 #[test]
@@ -144,7 +213,7 @@ fn passwords() {
     let data = folder.path().join("data");
     assert_refused(
         &run(["serve", "--listen", "127.0.0.1:0", "--data", text(&data), "--password-file", &empty]),
-        1,
+        2,
         &[&empty, "empty"],
     );
     let server = Server::start(&data, &["--password-file", &right]);

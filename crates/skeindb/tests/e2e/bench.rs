@@ -288,7 +288,7 @@ fn what_makes_no_sense_is_refused() {
     assert_refused(
         &tiny(folder.path(), &["masstree-fig99"], &[]),
         2,
-        &["masstree-fig99", "skein bench list", "did you mean 'masstree-fig9'"],
+        &["masstree-fig99", "skein bench list", "those most like it are masstree-fig9, "],
     );
     assert_refused(
         &tiny(folder.path(), &["lookup"], &["--only", "nobody"]),

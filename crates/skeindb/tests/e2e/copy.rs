@@ -112,3 +112,93 @@ fn a_server_that_is_not_there_is_named() {
     let output = run(["copy", "--from", "127.0.0.1:1"]);
     assert_refused(&output, 1, &["cannot connect to 127.0.0.1:1"]);
 }
+
+/// Incident: `copy --from localhost:6380 --to 127.0.0.1:6380` removed each hash before it read it.
+/// Consequence: it copied a server onto itself and lost what it was told to keep. Fix: the two are
+/// asked whether they are one, before anything is written.
+#[test]
+fn a_server_is_not_copied_onto_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("s");
+    let server = Server::start(&folder.path().join("d"), &["--unix-socket", socket.to_str().unwrap()]);
+    let mut client = server.client();
+    client.call(&[b"HSET", b"hash", b"f", b"v"]).unwrap();
+    let port = server.address.rsplit_once(':').unwrap().1;
+    for name in [server.address.clone(), format!("localhost:{port}"), format!("unix:{}", socket.display())] {
+        let output = run(["copy", "--from", &name, "--to", &server.address]);
+        assert_refused(&output, 2, &[&name, "are the same server", "--to"]);
+    }
+    assert_eq!(client.call(&[b"HLEN", b"hash"]).unwrap(), Reply::Integer(1));
+    server.stop();
+}
+
+#[test]
+fn refused_keys_are_counted_by_type() {
+    let Some(redis) = Redis::start() else { return };
+    let mut theirs = Client::connect(&redis.address).unwrap();
+    for command in [
+        &[&b"RPUSH"[..], b"l1", b"x"][..],
+        &[b"RPUSH", b"l2", b"x"],
+        &[b"SADD", b"s", b"x"],
+        &[b"SET", b"k", b"v"],
+    ] {
+        theirs.call(command).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]);
+    let output = run(["copy", "--from", &redis.address, "--to", &server.address, "--show-refused", "1"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.starts_with("1 keys copied, 3 (2 lists, 1 set) refused, in "), "{said}");
+    assert_refused(&output, 4, &["not copied: "]);
+    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "one is named");
+    // Its keys are not dumped either, but there is a way.
+    let dumped = run(["dump", "--from", &redis.address]);
+    assert_refused(&dumped, 1, &["no SkeinDB", &format!("skein copy --from {}", redis.address)]);
+    server.stop();
+}
+
+/// Ctrl-C ended the process without a word of how far it had come. A source that answers slowly
+/// stands still here until the signal is there.
+#[test]
+fn an_interrupted_copy_says_how_far_it_came() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [from, to] = folders.each_ref().map(|folder| Server::start(folder.path(), &[]));
+    let mut source = from.client();
+    let sets: Vec<[Vec<u8>; 3]> =
+        (0..5000).map(|n| [b"SET".to_vec(), format!("{n}").into_bytes(), b"v".to_vec()]).collect();
+    source.pipeline(&sets).unwrap();
+    // The target takes no more writes once this is there.
+    let mut pausing = to.client();
+    assert_eq!(pausing.call(&[b"CLIENT", b"PAUSE", b"3600000", b"WRITE"]).unwrap(), Reply::ok());
+    let mut command = crate::common::skein(["copy", "--from", &from.address, "--to", &to.address]);
+    let copy = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It has come to its first write, which waits, when the target has seen what comes before:
+    // DBSIZE of the source, and a page of it.
+    let since = std::time::Instant::now();
+    let scans = |client: &mut Client| {
+        let Reply::Bulk(info) = client.call(&[b"INFO", b"commandstats"]).unwrap() else { panic!("no text") };
+        String::from_utf8_lossy(&info).contains("cmdstat_get:calls=")
+    };
+    while !scans(&mut source) {
+        assert!(since.elapsed() < PATIENCE, "it does not copy");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let id = copy.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &id]).status().unwrap().success());
+    // The signal is there before the write is let through.
+    let pending = || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let line = |name: &str| {
+            status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).map(str::to_owned)
+        };
+        line("ShdPnd:").is_some_and(|mask| mask.contains(|digit: char| digit != '0'))
+    };
+    while pending() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!(pausing.call(&[b"CLIENT", b"UNPAUSE"]).unwrap(), Reply::ok());
+    let output = copy.wait_with_output().unwrap();
+    assert_refused(&output, 1, &["interrupted after ", " of 5,000 keys; ", " of them are copied, 0 refused"]);
+    to.stop();
+    from.stop();
+}

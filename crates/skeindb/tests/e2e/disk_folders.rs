@@ -119,7 +119,7 @@ fn what_a_hash_trie_has_is_dumped_and_loaded_elsewhere() {
         let name = folder.path().to_str().unwrap();
         let text = tempfile::NamedTempFile::new().unwrap();
         let text_name = text.path().to_str().unwrap();
-        stdout_of(run(["dump", "--data", name, "-o", text_name]));
+        stdout_of(run(["dump", "--data", name, "-o", text_name, "--force"]));
         let dumped = fs::read(text.path()).unwrap();
         assert!(dumped != all, "by chance in order");
         let mut lines: Vec<&[u8]> = dumped.split_inclusive(|byte| *byte == b'\n').collect();

@@ -10,10 +10,10 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_tim
 use crate::common::{Server, assert_refused, disk_trie, run, skein, stdout_of};
 
 /// A folder of certificates: those of an authority and a stranger, and what the authority has signed.
-struct Files(tempfile::TempDir);
+pub struct Files(tempfile::TempDir);
 
 impl Files {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let files = Self(tempfile::tempdir().expect("a folder"));
         let authority = files.authority("ca");
         files.sign("server", &authority, 4000);
@@ -27,7 +27,7 @@ impl Files {
         files
     }
 
-    fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         self.0.path().join(name).to_str().expect("text").to_owned()
     }
 

@@ -279,3 +279,30 @@ fn sorted_sets_are_refused_where_there_are_none() {
     }
     assert!(output.stdout.starts_with(b"4 records read, 2 loaded, 2 refused"));
 }
+
+/// Incident: `dump -o` cut an existing file to nothing before the first row, and a dump that failed
+/// left half a file under the name of a whole one. Consequence: a backup that fails destroys the
+/// one before it. Fix: rows go to another name first, and `--force` is asked for.
+#[test]
+fn a_dump_replaces_no_file_and_leaves_no_half_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, file) = (folder.path().join("data"), folder.path().join("all.tsv"));
+    let (data, name) = (data.to_str().unwrap(), file.to_str().unwrap());
+    stdout_of(run_with_input(["load", "-", "--data", data], b"a\nb\nc\n"));
+    std::fs::write(&file, "precious").unwrap();
+    assert_refused(&run(["dump", "--data", data, "-o", name]), 1, &[name, "is there already", "--force"]);
+    // Nobody is there to dump.
+    assert_eq!(run(["dump", "--from", "127.0.0.1:1", "-o", name, "--force"]).status.code(), Some(1));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    let dumped = run(["dump", "--data", data, "-o", name, "--force"]);
+    assert!(String::from_utf8_lossy(&dumped.stderr).contains("3 keys written in "), "{dumped:?}");
+    stdout_of(dumped);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "a\t1\nb\t2\nc\t3\n");
+    let quiet = run(["dump", "--data", data, "-o", name, "--force", "--quiet"]);
+    assert!(quiet.stderr.is_empty(), "{quiet:?}");
+    stdout_of(quiet);
+    assert_eq!(folder.path().read_dir().unwrap().count(), 2, "nothing else is left");
+    assert_refused(&run(["dump", "--data", data, "--force"]), 2, &["--output"]);
+    // What is no file is written to as it is.
+    stdout_of(run(["dump", "--data", data, "-o", "/dev/null"]));
+}

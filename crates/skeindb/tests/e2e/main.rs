@@ -15,6 +15,7 @@ mod disk_folders;
 mod getting_in;
 mod kill;
 mod load_dump;
+mod loading;
 mod log_dirs;
 mod operations;
 mod options;

@@ -6,11 +6,12 @@ mod transactions;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use proptest::prelude::*;
-use skein_log::Durability;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
+use skein_log::{Durability, LogError, OpenProgress};
 
 use super::{DiskOptions, DiskStore, FILE};
 use crate::trie::Shape;
@@ -33,6 +34,52 @@ fn open_as(storage: &SimStorage, shape: Shape, durability: Durability) -> Result
 
 fn open(storage: &SimStorage) -> Result<DiskStore> {
     open_as(storage, Shape::Linked, Durability::Sync)
+}
+
+/// Incident: an opening said nothing before it was done, and ended only with its process.
+/// Consequence: nobody knew whether to wait. Fix: it counts the log's records, and asks after each
+/// whether it is to go on; what is given up is there at the next opening.
+#[test]
+fn an_opening_tells_how_far_it_is_and_can_be_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |progress: OpenProgress| {
+        let progress = Arc::new(progress);
+        let options =
+            DiskOptions { progress: progress.clone(), checkpoint_bytes: 0, ..DiskOptions::default() };
+        (DiskStore::open(folder.path(), options), progress)
+    };
+    let store = open(OpenProgress::default()).0.unwrap();
+    for n in 0..1000 {
+        store.set(format!("key:{n}").as_bytes(), b"value").unwrap();
+    }
+    store.sync().unwrap();
+    // As after a crash: a close would take a checkpoint.
+    let copy = tempfile::tempdir().unwrap();
+    std::fs::create_dir(copy.path().join(super::LOG)).unwrap();
+    for name in ["", super::LOG] {
+        for entry in std::fs::read_dir(folder.path().join(name)).unwrap().flatten() {
+            if entry.file_type().unwrap().is_file() {
+                std::fs::copy(entry.path(), copy.path().join(name).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    store.close().unwrap();
+    let reopen = |progress: OpenProgress| {
+        let progress = Arc::new(progress);
+        let options = DiskOptions { progress: progress.clone(), ..DiskOptions::default() };
+        (DiskStore::open(copy.path(), options), progress)
+    };
+    let (ended, progress) = reopen(OpenProgress::watched(|progress| {
+        if progress.seen().records >= 10 {
+            progress.cancel();
+        }
+    }));
+    assert!(matches!(ended, Err(DiskError::Log(LogError::Cancelled))), "{ended:?}");
+    assert_eq!(progress.seen().records, 10);
+    let (store, progress) = reopen(OpenProgress::default());
+    let store = store.unwrap();
+    assert_eq!((store.len(), progress.seen().records, progress.seen().percent()), (1000, 1000, 100));
+    store.close().unwrap();
 }
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;

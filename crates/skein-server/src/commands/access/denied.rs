@@ -9,14 +9,7 @@ use crate::shared::Shared;
 /// A request is not run, nor queued, because the client may not.
 pub(crate) fn refuse(shared: &Shared, client: &mut Client, command: &Command, denied: &Denied) -> Fault {
     remember(shared, client, command.name, denied);
-    let fault = match denied {
-        Denied::Command(name) => {
-            Fault::owned(format!("NOPERM this user has no permissions to run the '{name}' command"))
-        }
-        Denied::Key(..) => {
-            Fault::text("NOPERM this user has no permissions to access one of the keys used as arguments")
-        }
-    };
+    let fault = fault(denied);
     if matches!(command.handler, Handler::Exec) {
         // As Redis has it, an EXEC that is refused is a transaction that fails.
         client.leave_multi();
@@ -24,6 +17,18 @@ pub(crate) fn refuse(shared: &Shared, client: &mut Client, command: &Command, de
     }
     client.spoil_multi();
     fault
+}
+
+/// What is said.
+pub(crate) fn fault(denied: &Denied) -> Fault {
+    match denied {
+        Denied::Command(name) => {
+            Fault::owned(format!("NOPERM this user has no permissions to run the '{name}' command"))
+        }
+        Denied::Key(..) => {
+            Fault::text("NOPERM this user has no permissions to access one of the keys used as arguments")
+        }
+    }
 }
 
 /// A queued request is not run because the client may not any more.

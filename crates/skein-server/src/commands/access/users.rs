@@ -134,7 +134,7 @@ pub(super) fn names(context: &Context<'_>, reply: &mut Reply<'_>) {
 
 fn file<'c>(context: &'c Context<'_>) -> Result<&'c Path, Fault> {
     context.shared.acl.file.as_deref().ok_or(Fault::text(
-        "ERR This SkeinDB instance is not configured to use an ACL file. Start it with --acl-file FILE, or specify users via the ACL SETUSER command.",
+        "ERR This SkeinDB instance is not configured to use an ACL file. Start it with the option acl-file, or specify users via the ACL SETUSER command.",
     ))
 }
 

@@ -32,7 +32,7 @@ fn describe(text: &mut String, event: Event, history: &History) {
     let advice = match event {
         Event::Batch => {
             "Reads and writes of single keys run in batches. Long ones come of values of many megabytes, of a busy or \
-             swapping machine, or, with the disk engine, of pages that have to be read: give it more --cache."
+             swapping machine, or, with the disk engine, of pages that have to be read: give it a larger cache."
         }
         Event::Command => {
             "SLOWLOG GET names the commands. Ask for less at a time (LIMIT, COUNT), or put long ones on connections of \

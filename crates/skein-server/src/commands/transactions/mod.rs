@@ -83,7 +83,7 @@ pub(crate) fn enqueue(
         Some(NOT_IN_MULTI)
     } else if !multi.spoiled && !multi.queue.push(tag, args, limit) {
         Some(Fault::owned(format!(
-            "ERR the requests since MULTI have more than the limit of {limit} bytes; send fewer at a time or raise --max-request"
+            "ERR the requests since MULTI have more than the limit of {limit} bytes; send fewer at a time or raise client-query-buffer-limit"
         )))
     } else {
         None

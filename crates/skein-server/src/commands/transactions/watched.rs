@@ -54,7 +54,7 @@ impl Watched {
         let bytes = keys.iter().map(|key| key.len() + PER_KEY).sum::<usize>();
         if self.bytes.saturating_add(bytes) > limit {
             return Err(Fault::owned(format!(
-                "ERR the watched keys would take more than the limit of {limit} bytes; watch fewer or raise --max-request"
+                "ERR the watched keys would take more than the limit of {limit} bytes; watch fewer or raise client-query-buffer-limit"
             )));
         }
         self.bytes += bytes;

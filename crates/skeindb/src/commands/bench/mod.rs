@@ -19,12 +19,18 @@ const RESULTS: &str = "skein-bench.jsonl";
 
 const EXAMPLES: &str = "\
 Examples:
-  skein bench list                                  what can be measured, and what the papers claim
-  skein bench run scan-100 --size small             measure, in minutes
-  skein bench run masstree-fig8 --rounds 5          more rounds, less noise
-  skein bench run lookup --keys file:my-keys.txt    your own keys, one per line
-  skein bench report                                a table here, and charts in skein-bench.html
-  skein bench compare old.jsonl new.jsonl           what has moved beyond the noise
+  skein bench list
+      what can be measured, and what the papers claim
+  skein bench run scan-100 --size small
+      measure, in minutes
+  skein bench run masstree-fig8 --rounds 5
+      more rounds, less noise
+  skein bench run lookup --keys file:my-keys.txt
+      your own keys, one per line
+  skein bench report
+      a table here, and charts in skein-bench.html
+  skein bench compare old.jsonl new.jsonl
+      what has moved beyond the noise
 
 Rivals are measured beside ours if this program was built with them:
   cargo build --release -p skeindb --features rivals";

@@ -25,6 +25,9 @@ pub fn dump(folder: &FolderTarget<'_>, range: &Range, output: &mut Output) -> Re
 }
 
 fn dump_rows(engine: &Engine, range: &Range, output: &mut Output) -> Result<(), Failure> {
+    if is_all(range) {
+        output.expect(engine.len() as u64);
+    }
     let most = usize::try_from(output.left).unwrap_or(usize::MAX);
     let bounds = (borrow(&range.0), borrow(&range.1));
     let write = |key: &[u8], row: RowRef<'_>| write_row(key, row, output);
@@ -44,6 +47,9 @@ fn is_all(range: &Range) -> bool {
 
 fn dump_bytes(store: &DiskStore, range: &Range, output: &mut Output) -> Result<(), Failure> {
     let read = if is_all(range) { DiskStore::walk } else { DiskStore::range };
+    if is_all(range) {
+        output.expect(store.len());
+    }
     let (mut lower, upper) = (range.0.clone(), borrow(&range.1));
     loop {
         let portion = Portion {

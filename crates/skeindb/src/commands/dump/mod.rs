@@ -1,15 +1,16 @@
 //! `skein dump`: a server's or a data folder's keys and values as text, in order if keys have one.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal;
+use std::path::PathBuf;
 
 use crate::bounds;
+use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::Format;
 use crate::target::{Target, TargetArgs};
 
+mod file;
 mod folder;
 mod output;
 mod server;
@@ -18,12 +19,17 @@ use output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
-  skein dump > keys.tsv                                     everything in the server at 127.0.0.1:6380
-  skein dump --prefix usr/bin/ --limit 10                   the first ten keys under a prefix
-  skein dump --min '[a' --max '(b' --format lines           keys from a, included, to b, left out
-  skein dump --data ./skein-data --format hex -o all.hex    a data folder that no server uses
-  skein dump --from rediss://backup@localhost:6381 --tls-ca ca.pem --password-file backup.pw -o all.tsv
-                                                            by TLS, as a user
+  skein dump > keys.tsv
+      everything in the server at 127.0.0.1:6380
+  skein dump --prefix usr/bin/ --limit 10
+      the first ten keys under a prefix
+  skein dump --min '[a' --max '(b' --format lines
+      keys from a, included, to b, left out
+  skein dump --data ./skein-data --format hex -o all.hex
+      a data folder that no server uses
+  skein dump --from rediss://backup@localhost:6381 --tls-ca ca.pem \\
+      --password-file backup.pw -o all.tsv
+      by TLS, as a user
 
 Tsv, csv and hex hold all that a server does, whatever the bytes: values, hashes, sorted sets, and when they expire; `skein load` \
 with the same format gives it back. A hash or a sorted set with much in it has several records, each with a part of it. Lines holds \
@@ -56,28 +62,34 @@ pub struct Args {
     /// At most so many keys.
     #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
     limit: u64,
-    /// The file to write; standard output by default.
+    /// The file to write; standard output by default. It is there when it is whole, and not before.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Replace the file if it is there.
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// No progress bar and no summary.
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 /// Runs `skein dump`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let range =
         bounds::range(args.min.as_ref(), args.max.as_ref(), args.prefix.as_ref()).map_err(Failure::usage)?;
-    let mut output = Output::new(open_output(args.output.as_deref())?, args.format, args.limit);
+    let to = file::Target::open(args.output.as_deref(), args.force)?;
+    // Rows and a bar on one terminal would be in each other's way.
+    let shows = !args.quiet && (args.output.is_some() || !std::io::stdout().is_terminal());
+    let mut output = Output::new(to, args.format, args.limit, shows)?;
     if output.left > 0 {
         match args.target.target() {
             Target::Folder(folder) => folder::dump(&folder, &range, &mut output)?,
             Target::Server(server) => server::dump(&server, range, &mut output)?,
         }
     }
-    output.finish()
-}
-
-fn open_output(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
-    let Some(file) = file else { return Ok(Box::new(io::stdout().lock())) };
-    let output = File::create(file)
-        .map_err(|error| Failure::during(format_args!("cannot write {}", file.display()), &error))?;
-    Ok(Box::new(output))
+    let (exit, summary) = output.finish()?;
+    if args.output.is_some() && !args.quiet {
+        console::note(format_args!("skein: {summary}"));
+    }
+    Ok(exit)
 }

@@ -1,11 +1,14 @@
 //! Where rows go: records of text, one for a key, or several if it has much, so that no record takes much memory.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Write as _};
 use std::ops::ControlFlow;
 
+use super::file::Target;
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::{self, Body, Format};
+use crate::interrupt::Interrupt;
+use crate::progress::{Keys, counted, rate};
 
 /// Columns or members of a record, at most.
 const PIECE: usize = 1000;
@@ -14,7 +17,7 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// Where rows go, and how many may still come.
 pub struct Output {
-    out: BufWriter<Box<dyn Write>>,
+    out: BufWriter<Target>,
     format: Format,
     /// Only keys are written.
     pub keys_only: bool,
@@ -23,12 +26,32 @@ pub struct Output {
     written: u64,
     refused: u64,
     failed: Option<io::Error>,
+    progress: Keys,
+    /// Whether progress is shown.
+    pub shows: bool,
+    interrupt: Interrupt,
 }
 
 impl Output {
-    pub fn new(out: Box<dyn Write>, format: Format, left: u64) -> Self {
-        let out = BufWriter::with_capacity(1 << 18, out);
-        Self { out, format, keys_only: format == Format::Lines, left, written: 0, refused: 0, failed: None }
+    /// Writes to `out`; whether progress is shown.
+    pub fn new(out: Target, format: Format, left: u64, shows: bool) -> Result<Self, Failure> {
+        Ok(Self {
+            out: BufWriter::with_capacity(1 << 18, out),
+            format,
+            keys_only: format == Format::Lines,
+            left,
+            written: 0,
+            refused: 0,
+            failed: None,
+            progress: Keys::start(None, !shows),
+            shows,
+            interrupt: Interrupt::noted()?,
+        })
+    }
+
+    /// So many keys there are to come, if no fewer are wanted.
+    pub fn expect(&mut self, keys: u64) {
+        self.progress = Keys::start(Some(keys.min(self.left)), !self.shows);
     }
 
     /// Writes a key alone; breaks when no more should come, as all of these.
@@ -65,25 +88,51 @@ impl Output {
             self.refused += 1;
         }
         self.left -= 1;
-        if self.left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.progress.advance(1);
+        if self.left == 0 || self.interrupt.came() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
-    /// Writes what is held back, and says how it went.
-    pub fn finish(mut self) -> Result<Exit, Failure> {
+    /// Writes what is held back, and says how it went: the exit code, and a summary.
+    pub fn finish(mut self) -> Result<(Exit, String), Failure> {
+        let how_far = self.progress.words();
+        let took = self.progress.finish();
+        if self.interrupt.came() {
+            return Err(Failure::new(format!(
+                "interrupted after {how_far}; a file that was named is not made"
+            )));
+        }
+        let summary = format!(
+            "{} written in {:.1} s ({})",
+            counted(self.written, "key"),
+            took.as_secs_f64(),
+            rate(self.written, took)
+        );
         let result = match self.failed.take() {
             Some(error) => Err(error),
             None => self.out.flush(),
         };
         let whole = result.is_ok();
         console::written(result)?;
-        if !whole || self.refused == 0 {
-            return Ok(Exit::Ok);
+        if !whole {
+            return Ok((Exit::Ok, summary));
+        }
+        let out = self
+            .out
+            .into_inner()
+            .map_err(|error| Failure::during("cannot write the output", error.error()))?;
+        out.finish()?;
+        if self.refused == 0 {
+            return Ok((Exit::Ok, summary));
         }
         console::note(format_args!(
             "skein: {} keys with a newline in them do not fit --format lines ({} written); use --format hex",
             self.refused, self.written
         ));
-        Ok(Exit::Partial)
+        Ok((Exit::Partial, summary))
     }
 }
 

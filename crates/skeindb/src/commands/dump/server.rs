@@ -18,6 +18,8 @@ const PIECE: &[u8] = b"1000";
 const OTHER_KIND: &str = "WRONGTYPE";
 /// What an error has in it that says that the user may not read all of these keys.
 const NO_RIGHT_TO_KEYS: &str = "permissions to access one of the keys";
+/// How an error begins that says that there is no such command.
+const NO_SUCH_COMMAND: &str = "ERR unknown command";
 /// What an error has in it that says that keys have no order.
 const NO_ORDER: &str = "has no order of keys";
 /// What PEXPIRETIME answers for a key that is not there.
@@ -30,6 +32,14 @@ const PIPELINE_BYTES: usize = 16 << 10;
 pub fn dump(server: &ServerTarget<'_>, range: Range, output: &mut Output) -> Result<(), Failure> {
     let mut peer = server.connect()?;
     let (mut min, max) = range;
+    let is_all = (&min, &max) == (&Bound::Unbounded, &Bound::Unbounded);
+    // Who may not ask has no total.
+    if is_all
+        && output.shows
+        && let Reply::Integer(keys) = peer.call(&[b"DBSIZE"])?
+    {
+        output.expect(keys.unsigned_abs());
+    }
     loop {
         let count = PAGE.min(output.left).to_string();
         let (from, to) = (bounds::argument(&min, b"-"), bounds::argument(&max, b"+"));
@@ -63,6 +73,10 @@ fn dump_unordered(peer: &mut Peer, output: &mut Output) -> Result<(), Failure> {
 
 fn keys_of(peer: &Peer, page: Reply) -> Result<Vec<Vec<u8>>, Failure> {
     match page {
+        Reply::Error(text) if text.starts_with(NO_SUCH_COMMAND) => Err(Failure::new(format!(
+            "{0} is no SkeinDB: it has no command SK.RANGE; bring its keys into a running SkeinDB with: skein copy --from {0}",
+            peer.address
+        ))),
         Reply::Error(text) if text.contains(NO_RIGHT_TO_KEYS) => {
             let mut failure = peer.refused(&text);
             failure.message.push_str("; with rights to some keys, dump those by --prefix");
@@ -211,7 +225,10 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("out");
-        let mut output = Output::new(Box::new(std::fs::File::create(&file).unwrap()), Format::Tsv, u64::MAX);
+        let to =
+            super::super::file::Target::open(Some(&file), false).map_err(|failure| failure.message).unwrap();
+        let output = Output::new(to, Format::Tsv, u64::MAX, false).map_err(|failure| failure.message);
+        let mut output = output.unwrap();
         let target = ServerTarget { address: &address, access };
         dump(&target, (Bound::Unbounded, Bound::Unbounded), &mut output)
             .map_err(|failure| failure.message)

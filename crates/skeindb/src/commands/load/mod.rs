@@ -22,7 +22,8 @@ use server::ServerSink;
 const EXAMPLES: &str = "\
 Formats:
   lines  one key per line; its value is the line's number (see --value)
-  tsv    key, tab, value; \\t \\n \\r and \\\\ stand for tab, newline, carriage return and backslash
+  tsv    key, tab, value; \\t \\n \\r and \\\\ stand for tab, newline,
+         carriage return and backslash
   csv    key, comma, value; fields may be quoted
   hex    key, tab, value, in hexadecimal
 In tsv, csv and hex, an odd number of fields from three up is a key with columns: key, name, value, name, value ...
@@ -31,9 +32,12 @@ A sorted set is a key, member, score, member, score ... and at the end the word 
 What is loaded is added to a hash or a sorted set that is there.
 
 Examples:
-  skein load paths.txt                                    keys from a file, into the server at 127.0.0.1:6380
-  zcat table.tsv.gz | skein load - --format tsv           from standard input
-  skein load table.csv --format csv --header --data ./d   straight into a data folder that no server uses
+  skein load paths.txt
+      keys from a file, into the server at 127.0.0.1:6380
+  zcat table.tsv.gz | skein load - --format tsv
+      from standard input
+  skein load table.csv --format csv --header --data ./d
+      straight into a data folder that no server uses
 
 Exit code 4 says that all was read but some records were refused; each is named with its line.";
 

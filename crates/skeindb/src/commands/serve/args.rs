@@ -1,6 +1,6 @@
 //! The arguments of `skein serve`, and what they become.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use crate::units::{parse_duration, parse_mode, parse_size};
 mod clients;
 mod engine;
 mod limits;
+mod listen;
 mod monitoring;
 mod tls;
 
@@ -29,17 +30,25 @@ use tls::TlsArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  skein serve                                             ./skein-data on 127.0.0.1:6380
-  skein serve --data /srv/geese --durability sync         nothing acknowledged is ever lost
-  skein serve --listen 0.0.0.0:6380 --password-file pw    for other machines; they need the password
-  skein serve --log-dir /disk1/log --log-dir /disk2/log   logs on two devices
-  skein serve --tls-listen 0.0.0.0:6381 --tls-cert c.pem --tls-key k.pem --password-file pw    for other machines, by TLS
-  skein serve --config /etc/skein.toml                    options from a file; `skein config` prints one
-  skein serve --engine disk --cache 4g                    more data than memory: 4 GiB of it are cached
+  skein serve
+      ./skein-data on 127.0.0.1:6380
+  skein serve --data /srv/geese --durability sync
+      nothing acknowledged is ever lost
+  skein serve --listen 0.0.0.0:6380 --password-file pw
+      for other machines; they need the password
+  skein serve --log-dir /disk1/log --log-dir /disk2/log
+      logs on two devices
+  skein serve --tls-listen 0.0.0.0:6381 --tls-cert c.pem --tls-key k.pem --password-file pw
+      for other machines, by TLS
+  skein serve --config /etc/skein.toml
+      options from a file; `skein config` prints one
+  skein serve --engine disk --cache 4g
+      more data than memory: 4 GiB of it are cached
 
 Durability:
   none      nothing is logged; a clean stop, SAVE and BGSAVE write everything
-  buffered  on disk within 200 ms; a crash may lose that much, and what survives is a prefix with no holes
+  buffered  on disk within 200 ms; a crash may lose that much, and what
+            survives is a prefix with no holes
   sync      on disk before the reply
 
 Sizes take k, m, g, t (powers of 1024); times take us, ms, s, m, h.
@@ -56,9 +65,12 @@ pub struct Args {
     /// Which options the file gave.
     #[arg(skip)]
     pub origins: Origins,
-    /// Where to listen; port 0 takes a free one.
+    /// Where to listen; port 0 takes a free one. A host alone is taken with port 6380.
     #[arg(long, value_name = "HOST:PORT", default_value = DEFAULT_ADDRESS)]
     pub listen: String,
+    /// Listen on this port of 127.0.0.1: short for --listen 127.0.0.1:N.
+    #[arg(long, value_name = "N", conflicts_with = "listen")]
+    pub port: Option<u16>,
     /// A Unix socket to listen on as well; its file is made, and removed at the end.
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
@@ -91,6 +103,9 @@ pub struct Args {
     /// checkpoint. Does nothing if the folder is not one that is missed.
     #[arg(long, value_name = "DIR")]
     pub give_up_log_dir: Vec<PathBuf>,
+    /// For tests: whoever reads data back waits until this file is there.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub hold_loading: Option<PathBuf>,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
@@ -221,13 +236,13 @@ impl Args {
 
     fn server_options(&self) -> Result<ServerOptions, Failure> {
         let options = ServerOptions {
-            listen: resolve(&self.listen)?,
+            listen: self.address()?,
             unix_socket: self
                 .unix_socket
                 .clone()
                 .map(|path| UnixSocket { path, mode: self.unix_socket_mode }),
             tls: self.tls.port()?,
-            password: self.password_file.as_deref().map(remote::read_password).transpose()?,
+            password: self.password()?,
             acl_file: self.acl_file.clone(),
             workers: self.server_workers(),
             debug_command: self.enable_debug_command,
@@ -236,18 +251,19 @@ impl Args {
         self.monitoring.apply(self.clients.apply(self.limits.apply(options)))
     }
 
+    fn password(&self) -> Result<Option<Vec<u8>>, Failure> {
+        let read = self.password_file.as_deref().map(remote::read_password).transpose();
+        read.map_err(Failure::into_usage)
+    }
+
+    fn address(&self) -> Result<SocketAddr, Failure> {
+        self.port
+            .map_or_else(|| listen::LISTEN.resolve(&self.listen), |port| Ok(listen::on_this_machine(port)))
+    }
+
     fn server_workers(&self) -> usize {
         self.workers.map_or_else(|| ServerOptions::default().workers, usize::from)
     }
-}
-
-fn resolve(listen: &str) -> Result<SocketAddr, Failure> {
-    let mut addresses = listen.to_socket_addrs().map_err(|error| {
-        Failure::new(format!("cannot listen on {listen}: {error}; write HOST:PORT, as in {DEFAULT_ADDRESS}"))
-    })?;
-    addresses
-        .next()
-        .ok_or_else(|| Failure::new(format!("cannot listen on {listen}: the name has no address")))
 }
 
 /// Why the server does not start, with the options of this command.
@@ -259,7 +275,10 @@ pub fn start_failure(error: &StartError) -> Failure {
         StartError::BadOption { name, why } => Failure::usage(format!("{} {why}", target::flag(name))),
         StartError::UnixSocket { .. } => Failure::new(format!("{error} (--unix-socket PATH)")),
         StartError::Listen { .. } => Failure::new(format!("{error} (--listen or --tls-listen HOST:PORT)")),
-        StartError::TlsFile { .. } => Failure::new(format!("{error} (--tls-cert, --tls-key, --tls-ca FILE)")),
+        StartError::TlsFile { .. } => {
+            Failure::usage(format!("{error} (--tls-cert, --tls-key, --tls-ca FILE)"))
+        }
+        StartError::AclFile { .. } => Failure::usage(format!("{error} (--acl-file FILE)")),
         _ => Failure::new(error.to_string()),
     }
 }

@@ -6,21 +6,27 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use skein_server::{DiskEngine, Engine, LogControl, Server, ServerHandle, ServerOptions, StopReport};
-use skein_store::RecoveryReport;
+use skein_disk::{DiskError, DiskOptions, DiskStore};
+use skein_log::LogError;
+use skein_server::{Bound, DiskEngine, Engine, LogControl, Server, ServerOptions, StopReport};
+use skein_store::{Error as StoreError, OpenProgress, RecoveryReport, StoreOptions};
 
 use crate::console;
 use crate::exit::{Exit, Failure};
+use crate::foreign::refuse_foreign;
 use crate::progress::{counted, grouped};
 use crate::{disk, target, threads};
 
 mod args;
 mod folder;
+mod loading;
 mod notify;
+mod stoppable;
 
 pub use args::Args;
 use args::EngineOptions;
 use notify::Supervisor;
+use stoppable::Stoppable;
 
 /// Runs `skein serve`.
 pub fn run(args: &Args, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
@@ -30,31 +36,31 @@ pub fn run(args: &Args, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
     for folder in [&args.data].into_iter().chain(&args.log_dir) {
         folder::check(folder)?;
     }
-    let is_new = !args.data.exists();
-    // A signal that comes while the store is being opened ends the process; from then on it stops the server.
-    let engine = open(args, engine_options)?;
-    if is_new {
-        folder::close_to_others(&args.data)?;
-    }
+    refuse_foreign(&args.data)?;
     let signals = Signals::new([SIGTERM, SIGINT]);
     let signals = signals.map_err(|error| Failure::during("cannot listen for signals", &error))?;
-    let server = Server::start(engine.clone(), options).map_err(|error| args::start_failure(&error))?;
+    let progress = loading::progress(args.hold_loading.clone());
+    // Before the folder, so that a port in use leaves nothing behind.
+    let bound = Server::bind(options, progress.clone()).and_then(Bound::answer_loading);
+    let bound = bound.map_err(|error| args::start_failure(&error))?;
     let supervisor = Supervisor::of_this_process();
-    let watched = stop_on_signals(signals, server.handle(), supervisor.clone());
-    match &watched {
-        Ok(()) => {
-            greet(args, &engine, workers, &server);
-            supervisor.ready(server.local_addr());
-        }
-        // A server that no signal stops properly is not to begin.
-        Err(_) => server.handle().shutdown(),
-    }
+    let stoppable = Stoppable::loading(progress.clone());
+    stop_on_signals(signals, stoppable.clone(), supervisor.clone())?;
+    let watch = loading::Watch { progress: &progress, address: bound.local_addr(), supervisor: &supervisor };
+    let Some(engine) = watch.during(|| open(args, engine_options, &progress))? else {
+        let percent = progress.seen().percent();
+        say(&format!("stopped while the data was being read back ({percent}% done); nothing is lost\n"));
+        return Ok(Exit::Ok);
+    };
+    let server = bound.serve(engine.clone()).map_err(|error| args::start_failure(&error))?;
+    greet(args, &engine, workers, &server);
+    supervisor.ready(server.local_addr());
+    stoppable.serving(server.handle());
     let report = server.wait();
     // It may have been a command that stopped it, and the last checkpoint is still to come.
     supervisor.stopping();
     let closed = close(&engine, stop_timeout.saturating_sub(report.took));
     farewell(&report, closed.as_deref().ok());
-    watched?;
     closed?;
     match report.failed_threads.first() {
         None => Ok(Exit::Ok),
@@ -64,15 +70,35 @@ pub fn run(args: &Args, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
     }
 }
 
-/// Opens what is to be served.
-fn open(args: &Args, options: EngineOptions) -> Result<Engine, Failure> {
-    Ok(match options {
-        EngineOptions::Memory(options) => target::open(&args.data, *options)?.into(),
-        EngineOptions::Disk(options, limits) => {
-            let store = disk::open(&args.data, options)?;
-            DiskEngine::new(store, limits).map_err(|error| target::engine_failure(&error))?.into()
+/// Opens what is to be served; `None` if somebody wished meanwhile that it ends.
+fn open(
+    args: &Args,
+    options: EngineOptions,
+    progress: &Arc<OpenProgress>,
+) -> Result<Option<Engine>, Failure> {
+    let is_new = !args.data.exists();
+    let progress = progress.clone();
+    let engine = match options {
+        EngineOptions::Memory(options) => {
+            match target::open_store(&args.data, StoreOptions { progress, ..*options }) {
+                Err(StoreError::Cancelled) => return Ok(None),
+                opened => opened.map_err(|error| target::store_failure(&error))?.into(),
+            }
         }
-    })
+        EngineOptions::Disk(options, limits) => {
+            match DiskStore::open(&args.data, DiskOptions { progress, ..options }) {
+                Err(DiskError::Log(LogError::Cancelled)) => return Ok(None),
+                opened => {
+                    let store = opened.map_err(|error| disk::failure(&error))?;
+                    DiskEngine::new(store, limits).map_err(|error| target::engine_failure(&error))?.into()
+                }
+            }
+        }
+    };
+    if is_new {
+        folder::close_to_others(&args.data)?;
+    }
+    Ok(Some(engine))
 }
 
 /// Makes everything durable, with what can be left out no longer than `time`; says what that was.
@@ -95,10 +121,10 @@ fn close(engine: &Engine, time: Duration) -> Result<String, Failure> {
 /// Signals that come so soon after the first one belong to it: some senders signal a process and its group.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
-/// The first signal stops the server, and a later one ends the process as it is.
+/// The first signal stops the opening or the server, and a later one ends the process as it is.
 fn stop_on_signals(
     mut signals: Signals,
-    server: ServerHandle,
+    stoppable: Stoppable,
     supervisor: Supervisor,
 ) -> Result<(), Failure> {
     threads::start("skein-signals", move || {
@@ -110,7 +136,7 @@ fn stop_on_signals(
                     let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
                     say(&format!("{name}: stopping; once more ends it at once\n"));
                     supervisor.stopping();
-                    server.shutdown();
+                    stoppable.stop();
                 }
                 Some(first) if first.elapsed() < SAME_SIGNAL => {}
                 Some(_) => std::process::exit(Exit::Failed as i32),

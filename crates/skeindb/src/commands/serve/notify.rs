@@ -22,6 +22,11 @@ impl Supervisor {
         self.tell(&format!("READY=1\nSTATUS=listening on {address}\n"));
     }
 
+    /// What the server is at, before it is ready.
+    pub fn status(&self, status: &str) {
+        self.tell(&format!("STATUS={status}\n"));
+    }
+
     /// The server stops, which may take a while.
     pub fn stopping(&self) {
         self.tell("STOPPING=1\nSTATUS=stopping\n");

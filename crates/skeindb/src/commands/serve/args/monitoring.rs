@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use skein_server::ServerOptions;
 
-use super::resolve;
+use super::listen::METRICS;
 use crate::exit::Failure;
 use crate::units::parse_duration;
 
@@ -33,7 +33,7 @@ impl MonitoringArgs {
     /// Puts them into the server's options.
     pub fn apply(&self, options: ServerOptions) -> Result<ServerOptions, Failure> {
         Ok(ServerOptions {
-            metrics: self.metrics.as_deref().map(resolve).transpose()?,
+            metrics: self.metrics.as_deref().map(|listen| METRICS.resolve(listen)).transpose()?,
             slowlog_slower_than: self.slowlog_slower_than,
             slowlog_len: self.slowlog_max_len,
             latency_threshold: self.latency_threshold,

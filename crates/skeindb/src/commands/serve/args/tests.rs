@@ -1,6 +1,8 @@
 //! Every option reaches the field that it is for. (That each limit bites at its value is for the tests of the libraries and
 //! for `tests/e2e/options.rs`.)
 
+use std::sync::Arc;
+
 use clap::Parser;
 use skein_disk::{Policy, Reading, Shape, Values};
 use skein_server::{OutputLimit, TlsClients, UnixSocket};
@@ -53,6 +55,7 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
         checkpoint_bytes: 3 << 20,
         segment_bytes: 2 << 20,
         lock_wait: Duration::from_secs(7),
+        progress: Arc::default(),
     };
     assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
     assert_eq!((limits.key_bytes, limits.value_bytes), (50, 60));
@@ -209,6 +212,7 @@ fn every_store_option_reaches_its_field() {
         },
         clock: store.clock.clone(),
         expiry_interval: defaults.expiry_interval,
+        progress: Arc::default(),
     };
     assert_eq!(format!("{store:?}"), format!("{expected:?}"));
 }

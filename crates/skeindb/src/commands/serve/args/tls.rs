@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use skein_server::{Tls, TlsClients};
 
-use super::resolve;
+use super::listen::TLS_LISTEN;
 use crate::exit::Failure;
 
 /// A port that speaks TLS.
@@ -56,6 +56,6 @@ impl TlsArgs {
             (Some(AuthClients::Yes), _) | (None, Some(_)) => TlsClients::Required,
         };
         let (cert, key) = (cert.clone(), key.clone());
-        Ok(Some(Tls { listen: resolve(listen)?, cert, key, ca, clients }))
+        Ok(Some(Tls { listen: TLS_LISTEN.resolve(listen)?, cert, key, ca, clients }))
     }
 }

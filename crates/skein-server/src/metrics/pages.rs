@@ -1,0 +1,119 @@
+//! The pages: `/metrics`, and whether the server lives and serves, for who supervises it. They are
+//! there before the data is.
+//!
+//! ```text
+//!                 reads its data back       serves                   stops
+//!   /-/healthy    200 loading               200 serving              200 stopping
+//!   /-/ready      503 loading: 43% done     200 serving              503 stopping
+//!   /metrics      200 skein_loading 1       200 all there is         200 all there is
+//! ```
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use prometheus_client::registry::Registry;
+
+use super::collect;
+use crate::loading::Loading;
+use crate::shared::Shared;
+
+const OK: &str = "200 OK";
+const TEXT: &str = "text/plain; charset=utf-8";
+const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// An answer to GET.
+pub(super) struct Page {
+    pub status: &'static str,
+    pub kind: &'static str,
+    pub body: String,
+}
+
+impl Page {
+    /// A few words.
+    pub(super) fn words(status: &'static str, body: impl Into<String>) -> Self {
+        Self { status, kind: TEXT, body: body.into() }
+    }
+
+    fn fine(body: impl Into<String>) -> Self {
+        Self::words(OK, body)
+    }
+
+    fn unavailable(body: impl Into<String>) -> Self {
+        Self::words("503 Service Unavailable", body)
+    }
+}
+
+/// Where the pages are.
+pub(super) const PATHS: &str = "there are /metrics, /-/healthy and /-/ready\n";
+
+/// What the pages tell of.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    loading: Arc<Loading>,
+    before: Registry,
+    serving: OnceLock<(Arc<Shared>, Registry)>,
+    given_up: AtomicBool,
+}
+
+impl Pages {
+    /// Of a server without data.
+    pub(crate) fn new(loading: Arc<Loading>) -> Self {
+        Self {
+            before: collect::before(&loading),
+            loading,
+            serving: OnceLock::new(),
+            given_up: AtomicBool::new(false),
+        }
+    }
+
+    /// The server serves from now on.
+    pub(crate) fn serve(&self, shared: &Arc<Shared>) {
+        // It is told once; a second server would be a mistake, and the first goes on.
+        let _ = self.serving.set((Arc::clone(shared), collect::registry(shared)));
+    }
+
+    /// There will be no server.
+    pub(super) fn give_up(&self) {
+        // Release: pairs with the Acquire in `are_over`.
+        self.given_up.store(true, Ordering::Release);
+    }
+
+    /// Whether the thread that answers is to end: the server stops, or there will be none.
+    pub(super) fn are_over(&self) -> bool {
+        let stops = self.serving.get().is_some_and(|(shared, _)| shared.stopping());
+        stops || self.given_up.load(Ordering::Acquire)
+    }
+
+    /// The page at this path, if there is one.
+    pub(super) fn page(&self, path: &[u8]) -> Option<Page> {
+        match path {
+            b"/metrics" => {
+                let registry = self.serving.get().map_or(&self.before, |(_, registry)| registry);
+                Some(Page { status: OK, kind: METRICS, body: collect::text(registry) })
+            }
+            b"/-/healthy" => Some(Page::fine(self.state())),
+            b"/-/ready" => Some(self.ready()),
+            _ => None,
+        }
+    }
+
+    fn state(&self) -> &'static str {
+        match self.serving.get() {
+            None => "loading\n",
+            Some((shared, _)) if shared.stopping() => "stopping\n",
+            Some(_) => "serving\n",
+        }
+    }
+
+    fn ready(&self) -> Page {
+        match self.serving.get() {
+            None => Page::unavailable(format!("loading: {}\n", self.loading.words())),
+            Some((shared, _)) if shared.stopping() => Page::unavailable(self.state()),
+            Some((shared, _)) => Page::fine(match shared.store.stats().writes_stopped {
+                // Reads go on, and taking the server away would end them, too.
+                Some(why) => format!("serving, but no writes: {why}\n"),
+                None => self.state().to_owned(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The doorman: takes connections in while the data is being read back, and answers what needs none
+//! of it.
+//!
+//! ```text
+//!   ports ─► doorman, one thread: for each ready connection one read ─► its requests ─► one write
+//!              └─ at the end: the ports to the acceptor, connections to the workers, with all that they hold
+//! ```
+//!
+//! What is done here is bounded as at a worker: one read of a connection a turn, no more requests
+//! while its replies wait.
+
+mod requests;
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use mio::{Events, Interest, Poll, Token, Waker};
+
+use super::connection::{Connection, Gone};
+use super::output::Output;
+use super::slots::Slots;
+use super::{EVENTS, WAKE};
+use crate::StartError;
+use crate::acceptor::{NO_PASSWORD, REST, TOO_MANY};
+use crate::client::Client;
+use crate::clients::{Card, Place};
+use crate::loading::Loading;
+use crate::resp::Reply;
+use crate::server::{poll_with_waker, spawn, system};
+use crate::settings::{Settings, WorkerLimits};
+use crate::transport::{Listener, Transport};
+
+/// The worker of these clients: none yet.
+const NO_WORKER: usize = 0;
+
+/// A connection that was made before there was data.
+pub(crate) struct Guest {
+    connection: Box<Connection>,
+    output: Output,
+}
+
+/// What the doorman has when it ends.
+pub(crate) struct Handover {
+    pub listeners: Vec<Listener>,
+    pub guests: Vec<Guest>,
+}
+
+/// The thread. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Doorman {
+    loading: Arc<Loading>,
+    waker: Waker,
+    thread: Option<JoinHandle<io::Result<Handover>>>,
+}
+
+impl Doorman {
+    /// Answers whoever comes to these ports.
+    pub(crate) fn start(loading: Arc<Loading>, mut listeners: Vec<Listener>) -> Result<Self, StartError> {
+        let (poll, waker) = poll_with_waker(WAKE)?;
+        for (number, listener) in listeners.iter_mut().enumerate() {
+            let token = port_token(number);
+            let watched = poll.registry().register(listener.source(), token, Interest::READABLE);
+            watched.map_err(system("accepting"))?;
+        }
+        let hall = Hall {
+            limits: Settings::new(&loading.options).limits(),
+            loading: Arc::clone(&loading),
+            poll,
+            listeners,
+            slots: Slots::default(),
+            ready: Vec::new(),
+            spare: Vec::new(),
+        };
+        let thread = spawn("skein-doorman".to_owned(), move || hall.run())?;
+        Ok(Self { loading, waker, thread: Some(thread) })
+    }
+
+    /// Ends it, and takes over what it has.
+    pub(crate) fn end(mut self) -> Result<Handover, StartError> {
+        let ended = self.join().unwrap_or_else(|| Err(io::Error::other("it panicked")));
+        ended.map_err(system("serving those who came while the data was read back"))
+    }
+
+    /// `None` if the thread panicked, or was joined before.
+    fn join(&mut self) -> Option<io::Result<Handover>> {
+        let thread = self.thread.take()?;
+        self.loading.end();
+        if let Err(cause) = self.waker.wake() {
+            tracing::error!(%cause, "cannot wake the doorman");
+        }
+        thread.join().ok()
+    }
+}
+
+impl Drop for Doorman {
+    fn drop(&mut self) {
+        drop(self.join());
+    }
+}
+
+fn port_token(number: usize) -> Token {
+    Token(WAKE.0 - 1 - number)
+}
+
+/// What the thread has at hand.
+struct Hall {
+    loading: Arc<Loading>,
+    limits: WorkerLimits,
+    poll: Poll,
+    listeners: Vec<Listener>,
+    slots: Slots,
+    /// Connections to serve in the next turn.
+    ready: Vec<usize>,
+    /// Input buffers without a connection.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Hall {
+    fn run(mut self) -> io::Result<Handover> {
+        let mut events = Events::with_capacity(EVENTS);
+        let mut rest = None;
+        while !self.loading.has_ended() {
+            let timeout = if self.ready.is_empty() { rest } else { Some(Duration::ZERO) };
+            match self.poll.poll(&mut events, timeout) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+            let mut ports = rest.is_some();
+            for event in &events {
+                match self.slots.get(event.token().0) {
+                    Some((connection, _)) => {
+                        connection.readable |= event.is_readable();
+                        connection.hung_up |= event.is_read_closed();
+                        connection.writable |= event.is_writable();
+                        self.list(event.token().0);
+                    }
+                    None => ports |= event.token() != WAKE,
+                }
+            }
+            if ports {
+                rest = self.accept_all();
+            }
+            for slot in std::mem::take(&mut self.ready) {
+                self.serve(slot);
+            }
+        }
+        self.hand_over()
+    }
+
+    fn list(&mut self, slot: usize) {
+        if let Some((connection, _)) = self.slots.get(slot)
+            && !std::mem::replace(&mut connection.listed, true)
+        {
+            self.ready.push(slot);
+        }
+    }
+
+    /// Accepts who waits at any port; how long to rest before the next try, if the system refused.
+    fn accept_all(&mut self) -> Option<Duration> {
+        let mut rest = None;
+        for port in 0..self.listeners.len() {
+            loop {
+                match self.listeners[port].accept() {
+                    Ok(stream) => self.admit(stream),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error)
+                        if matches!(
+                            error.kind(),
+                            io::ErrorKind::Interrupted
+                                | io::ErrorKind::ConnectionAborted
+                                | io::ErrorKind::ConnectionReset
+                        ) => {}
+                    Err(cause) => {
+                        tracing::warn!(%cause, "cannot accept connections; trying again");
+                        rest = Some(REST);
+                        break;
+                    }
+                }
+            }
+        }
+        rest
+    }
+
+    fn admit(&mut self, mut stream: Transport) {
+        let loading = &self.loading;
+        let trusted = loading.options.trusts(&stream);
+        let refusal = if self.slots.all().len() >= loading.options.clients_max {
+            Some(TOO_MANY)
+        } else {
+            (!trusted && loading.acl.users.default_user().is_open()).then_some(NO_PASSWORD)
+        };
+        if let Some(refusal) = refusal {
+            loading.refused.fetch_add(1, Ordering::Relaxed);
+            // As the acceptor does: a fresh socket takes these few bytes.
+            let _ = io::Write::write(&mut stream, refusal);
+            return;
+        }
+        if let Some(stream) = stream.tcp() {
+            // A refusal costs only speed.
+            let _ = stream.set_nodelay(true);
+        }
+        loading.accepted.fetch_add(1, Ordering::Relaxed);
+        let registry = self.poll.registry();
+        let slot = self.slots.insert(|slot| {
+            let both = Interest::READABLE | Interest::WRITABLE;
+            if let Err(cause) = registry.register(&mut stream, Token(slot), both) {
+                tracing::error!(%cause, "cannot watch a connection; it is closed");
+                return None;
+            }
+            let place = Place { worker: NO_WORKER, slot, client: loading.next_client() };
+            let (address, local) = stream.addresses();
+            let card = Card::new(place, address, local, stream.as_raw_fd(), loading.elapsed());
+            Some(Connection::new(stream, Client::new(Arc::new(card), &loading.acl, trusted)))
+        });
+        if let Some(slot) = slot {
+            self.list(slot);
+        }
+    }
+
+    /// Reads, answers, sends; closes a connection that is done.
+    fn serve(&mut self, slot: usize) {
+        let Some((connection, output)) = self.slots.get(slot) else { return };
+        connection.listed = false;
+        let served = serve(connection, output, &self.loading, &self.limits, &mut self.spare);
+        match served {
+            Ok(true) => self.list(slot),
+            Ok(false) => {}
+            Err(Gone) => {
+                if let Some(mut connection) = self.slots.remove(slot) {
+                    let _ = self.poll.registry().deregister(&mut connection.stream);
+                }
+            }
+        }
+    }
+
+    /// Watches nothing any more, so that others can.
+    fn hand_over(mut self) -> io::Result<Handover> {
+        let registry = self.poll.registry();
+        for listener in &mut self.listeners {
+            registry.deregister(listener.source())?;
+        }
+        let mut guests = Vec::new();
+        for slot in self.slots.all() {
+            let output = self.slots.get(slot).map(|(_, output)| std::mem::take(output)).unwrap_or_default();
+            let Some(mut connection) = self.slots.remove(slot) else { continue };
+            if registry.deregister(&mut connection.stream).is_ok() {
+                guests.push(Guest { connection, output });
+            }
+        }
+        Ok(Handover { listeners: self.listeners, guests })
+    }
+}
+
+/// One read of a connection, answers, one write; whether there is more to do at once.
+fn serve(
+    connection: &mut Connection,
+    output: &mut Output,
+    loading: &Loading,
+    limits: &WorkerLimits,
+    spare: &mut Vec<Vec<u8>>,
+) -> Result<bool, Gone> {
+    let has_room = |output: &Output| output.pending() <= limits.output;
+    if has_room(output) && !connection.closing {
+        connection.fill(&limits.requests, spare)?;
+        connection.client.refresh(&loading.acl.users);
+        while connection.input.queued() > 0 && !connection.closing && has_room(output) {
+            requests::answer(connection, output, loading);
+        }
+        end_of_input(connection, output);
+    }
+    // Nothing is held back: there are no writes.
+    connection.flush(output, u64::MAX)?;
+    if connection.closing && output.pending() == 0 && !connection.stream.owes() {
+        // Without a lingering: who still sends gets a reset, and tries again.
+        let _ = connection.stream.shut_down_writing();
+        let _ = connection.drop_input();
+        return Err(Gone);
+    }
+    let input = &connection.input;
+    let waiting = input.queued() > 0 || input.may_parse() || (connection.readable && !connection.ended);
+    let more =
+        (output.pending() > 0 && connection.writable) || (has_room(output) && !connection.closing && waiting);
+    if !more {
+        connection.release(spare);
+    }
+    Ok(more)
+}
+
+/// What is no request, and the end of the client's bytes.
+fn end_of_input(connection: &mut Connection, output: &mut Output) {
+    if connection.input.queued() > 0 {
+        return;
+    }
+    if let Some(error) = connection.error.take() {
+        let text = format!("ERR Protocol error: {error}");
+        Reply::new(&mut output.buffer, connection.client.protocol).error(&text);
+        connection.closing = true;
+    } else if connection.ended && !connection.input.may_parse() {
+        connection.closing = true;
+    }
+}
+
+impl Guest {
+    /// The connection, for another worker's event queue and with another card; and what it has not
+    /// taken yet.
+    pub(super) fn into_parts(self) -> (Connection, Output) {
+        (*self.connection, self.output)
+    }
+
+    pub(crate) fn stream(&self) -> &Transport {
+        &self.connection.stream
+    }
+}
+
+impl std::fmt::Debug for Guest {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Guest").field("client", &self.connection.client.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,54 @@
+//! An opening that others watch, and end.
+
+use std::sync::Arc;
+
+use skein_store::{Error, OpenProgress, Store, StoreOptions};
+
+const KEYS: u64 = 5000;
+
+fn open(folder: &std::path::Path, progress: OpenProgress) -> (skein_store::Result<Store>, Arc<OpenProgress>) {
+    let progress = Arc::new(progress);
+    let options = StoreOptions { progress: progress.clone(), ..StoreOptions::default() };
+    (Store::open(folder, options), progress)
+}
+
+fn fill(store: &Store, kind: &str) {
+    for n in 0..KEYS {
+        store.put(format!("{kind}:{n}").as_bytes(), b"value").expect("it is written");
+    }
+}
+
+/// Incident: an opening said nothing before it was done, and ended only with its process.
+/// Consequence: nobody knew whether to wait. Fix: it counts what it reads, and asks whether it is
+/// to go on; what is given up is there at the next opening.
+#[test]
+fn an_opening_tells_how_far_it_is_and_can_be_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, new) = open(folder.path(), OpenProgress::default());
+    let store = store.expect("a store");
+    assert_eq!(new.seen().records, 0, "nothing was there");
+    fill(&store, "checkpoint");
+    store.checkpoint().expect("a checkpoint");
+    fill(&store, "log");
+    store.close().expect("closed");
+
+    // In the checkpoint, and in the log.
+    for part in [1, KEYS + 100] {
+        let ends = OpenProgress::watched(move |progress| {
+            if progress.seen().records >= part {
+                progress.cancel();
+            }
+        });
+        let (ended, progress) = open(folder.path(), ends);
+        assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+        let seen = progress.seen();
+        assert!(seen.records >= part && seen.bytes < seen.bytes_total, "{seen:?}");
+    }
+
+    let (store, progress) = open(folder.path(), OpenProgress::default());
+    let (store, seen) = (store.expect("a store"), progress.seen());
+    assert_eq!(store.len() as u64, 2 * KEYS);
+    assert_eq!((seen.records, seen.percent()), (2 * KEYS, 100), "{seen:?}");
+    assert!(seen.bytes_total > 2 * KEYS * 10, "{seen:?}");
+    store.close().expect("closed");
+}

@@ -1,0 +1,48 @@
+//! Whether two servers are one, by whatever names they were reached: a copy onto itself would
+//! remove what it is about to read.
+//!
+//! ```text
+//!   1. `run_id` of INFO, which every start of a server draws anew
+//!   2. where one has none: a name that is drawn here is given to the connection to the target, and looked for among the source's clients
+//! ```
+//!
+//! A user may lack the right to both; then nothing is known, and the copy begins.
+
+use skein_log::random_id;
+use skeindb::client::Reply;
+
+use crate::exit::Failure;
+use crate::remote::Peer;
+
+/// Refuses to copy from a server to itself.
+pub fn refuse(from: &mut Peer, to: &mut Peer) -> Result<(), Failure> {
+    let same = match (run_id(from)?, run_id(to)?) {
+        (Some(from), Some(to)) => from == to,
+        _ => knows(from, to)?,
+    };
+    if !same {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} and {} are the same server; name another one by --to",
+        from.address, to.address
+    )))
+}
+
+fn run_id(peer: &mut Peer) -> Result<Option<Vec<u8>>, Failure> {
+    let Reply::Bulk(info) = peer.call(&[b"INFO", b"server"])? else { return Ok(None) };
+    let mut lines = info.split(|byte| matches!(byte, b'\r' | b'\n'));
+    let id = lines.find_map(|line| line.strip_prefix(b"run_id:"));
+    Ok(id.filter(|id| !id.is_empty()).map(<[u8]>::to_vec))
+}
+
+/// Whether the connection to the target is one of the source's clients.
+fn knows(from: &mut Peer, to: &mut Peer) -> Result<bool, Failure> {
+    let mut name = String::from("skein-copy-");
+    name.extend(random_id().iter().map(|byte| format!("{byte:02x}")));
+    if let Reply::Error(_) = to.call(&[b"CLIENT", b"SETNAME", name.as_bytes()])? {
+        return Ok(false);
+    }
+    let Reply::Bulk(clients) = from.call(&[b"CLIENT", b"LIST"])? else { return Ok(false) };
+    Ok(clients.windows(name.len()).any(|found| found == name.as_bytes()))
+}

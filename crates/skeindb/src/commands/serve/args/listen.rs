@@ -1,0 +1,174 @@
+//! Addresses to listen on: HOST:PORT, or a host alone where there is a usual port.
+//!
+//! An address that can never be one is a wrong option (exit code 2). A name that the resolver does
+//! not know now may be known later, so that is a failure (exit code 1), after which a service
+//! manager tries again.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+
+use crate::exit::Failure;
+use crate::target::{DEFAULT_ADDRESS, DEFAULT_PORT};
+
+/// An option that says where to listen.
+#[derive(Debug, Clone, Copy)]
+pub struct Listening {
+    /// The option's name.
+    pub flag: &'static str,
+    /// The port of an address without one.
+    pub port: Option<u16>,
+}
+
+/// `--listen`.
+pub const LISTEN: Listening = Listening { flag: "--listen", port: Some(DEFAULT_PORT) };
+/// `--tls-listen`.
+pub const TLS_LISTEN: Listening = Listening { flag: "--tls-listen", port: None };
+/// `--metrics`.
+pub const METRICS: Listening = Listening { flag: "--metrics", port: None };
+
+impl Listening {
+    /// Resolves an address. Of a name with several addresses it takes the first of IPv4, or else
+    /// the first.
+    pub fn resolve(self, text: &str) -> Result<SocketAddr, Failure> {
+        let (host, port) = self.split(text).map_err(|why| self.wrong(text, &why))?;
+        if let Some(ip) = ip(host) {
+            return Ok((ip, port).into());
+        }
+        check_name(host).map_err(|why| self.wrong(text, &why))?;
+        let failed = |why: &str| Failure::new(format!("{} {text}: cannot resolve {host}: {why}", self.flag));
+        let found: Vec<SocketAddr> =
+            (host, port).to_socket_addrs().map_err(|error| failed(&error.to_string()))?.collect();
+        let chosen = found.iter().find(|address| address.is_ipv4()).or(found.first());
+        chosen.copied().ok_or_else(|| failed("the name has no address"))
+    }
+
+    /// Splits an address into its host, without brackets, and its port.
+    fn split(self, text: &str) -> Result<(&str, u16), String> {
+        let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((host, "")) => (host, None),
+            Some((host, rest)) => {
+                (host, Some(rest.strip_prefix(':').ok_or("a colon and the port follow the bracket")?))
+            }
+            // More than one colon and no brackets: an address of IPv6 without a port.
+            None if text.matches(':').count() > 1 => (text, None),
+            None => match text.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (text, None),
+            },
+        };
+        if host.is_empty() {
+            return Err("it names no host".to_owned());
+        }
+        let port = match port {
+            Some(port) => port.parse().map_err(|_| format!("the port {port:?} is no number up to 65535"))?,
+            None if host.bytes().all(|byte| byte.is_ascii_digit()) => {
+                return Err(format!(
+                    "it names no host; to listen on this machine alone write 127.0.0.1:{host}"
+                ));
+            }
+            None => self.port.ok_or_else(|| "it names no port".to_owned())?,
+        };
+        Ok((host, port))
+    }
+
+    fn wrong(self, text: &str, why: &str) -> Failure {
+        Failure::usage(format!("{} {text:?}: {why}; write HOST:PORT, as in {DEFAULT_ADDRESS}", self.flag))
+    }
+}
+
+/// The address of `--port`: this machine alone.
+pub fn on_this_machine(port: u16) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, port).into()
+}
+
+fn ip(host: &str) -> Option<IpAddr> {
+    host.parse().ok()
+}
+
+/// Refuses text that no resolver could take for a host's name.
+fn check_name(host: &str) -> Result<(), String> {
+    let of_a_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_');
+    if host.chars().all(|letter| letter.is_ascii_digit() || letter == '.') {
+        return Err(format!("{host} is no address: IPv4 has four numbers up to 255"));
+    }
+    if host.contains(':') {
+        // A zone, as in fe80::1%eth0, is left to the resolver.
+        return if host.contains('%') { Ok(()) } else { Err(format!("{host} is no address of IPv6")) };
+    }
+    if host.chars().all(of_a_name) { Ok(()) } else { Err(format!("{host:?} is no host's name")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    fn resolved(listening: Listening, text: &str) -> String {
+        listening.resolve(text).unwrap_or_else(|failure| panic!("{text}: {failure:?}")).to_string()
+    }
+
+    /// Incident: `--listen localhost` was refused, though every other server takes it. Consequence:
+    /// the first thing that a newcomer tries fails. Fix: a name is resolved, and an address without
+    /// a port has the usual one.
+    #[test]
+    fn names_and_addresses_resolve() {
+        for (text, address) in [
+            ("localhost", "127.0.0.1:6380"),
+            ("localhost:7223", "127.0.0.1:7223"),
+            ("127.0.0.1", "127.0.0.1:6380"),
+            ("127.0.0.1:0", "127.0.0.1:0"),
+            ("0.0.0.0:7223", "0.0.0.0:7223"),
+            ("::1", "[::1]:6380"),
+            ("[::1]", "[::1]:6380"),
+            ("[::1]:7223", "[::1]:7223"),
+            ("[::]:7223", "[::]:7223"),
+        ] {
+            assert_eq!(resolved(LISTEN, text), address, "{text}");
+        }
+        assert_eq!(resolved(METRICS, "localhost:9121"), "127.0.0.1:9121");
+    }
+
+    /// Incident: these ended with exit code 1. Consequence: the unit file, which does not restart
+    /// after 2, started the server again and again. Fix: what can never be an address is a wrong
+    /// option.
+    #[test]
+    fn what_is_no_address_is_a_wrong_option() {
+        for (text, words) in [
+            ("7223", "write 127.0.0.1:7223"),
+            ("256.0.0.1:7223", "four numbers up to 255"),
+            ("1.2.3:7223", "four numbers up to 255"),
+            ("127.0.0.1:99999", "\"99999\" is no number up to 65535"),
+            ("localhost:", "\"\" is no number up to 65535"),
+            ("localhost:http", "\"http\" is no number"),
+            (":7223", "it names no host"),
+            ("", "it names no host"),
+            ("[]:7223", "it names no host"),
+            ("[::1]7223", "write HOST:PORT"),
+            ("::zz", "no address of IPv6"),
+            ("[::1", "no address of IPv6"),
+            ("http://localhost", "write HOST:PORT"),
+            ("two words:7223", "no host's name"),
+        ] {
+            let failure = LISTEN.resolve(text).expect_err(text);
+            assert_eq!(failure.exit, Exit::Usage, "{text}: {}", failure.message);
+            assert!(
+                failure.message.starts_with("--listen ") && failure.message.contains(words),
+                "{failure:?}"
+            );
+        }
+        for (listening, flag) in [(TLS_LISTEN, "--tls-listen"), (METRICS, "--metrics")] {
+            let failure = listening.resolve("localhost").expect_err("it has no port");
+            assert_eq!(failure.exit, Exit::Usage);
+            assert!(
+                failure.message.contains(flag) && failure.message.contains("names no port"),
+                "{failure:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_known_may_be_later() {
+        let failure = LISTEN.resolve("no.such.host.invalid:1").expect_err("the name is reserved");
+        assert_eq!(failure.exit, Exit::Failed, "{}", failure.message);
+        assert!(failure.message.contains("cannot resolve no.such.host.invalid"), "{failure:?}");
+    }
+}
