@@ -102,11 +102,13 @@ pub(crate) fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartE
 
 impl Server {
     /// Starts serving `store`, of either engine. The store stays the caller's to close, after [`wait`](Self::wait). Raises this
-    /// process's soft limit on open files if `clients_max` needs it, and lowers `clients_max` to what the limit allows: descriptors are kept back for
-    /// logs and checkpoints, and for those that are open when it starts.
+    /// process's soft limit on open files if `clients_max` needs it, and lowers `clients_max` to
+    /// what the limit allows: descriptors are kept back for logs and checkpoints, and for those
+    /// that are open when it starts.
     ///
     /// # Errors
-    /// An option that cannot work, an address that cannot be listened on, no threads left, a limit on open files that has no room for clients.
+    /// An option that cannot work, an address that cannot be listened on, no threads left, a limit
+    /// on open files that has no room for clients.
     pub fn start(store: impl Into<Engine>, mut options: ServerOptions) -> Result<Self, StartError> {
         options.check()?;
         let acl = acl(&mut options)?;
@@ -328,7 +330,8 @@ fn guarded<R: Send + 'static>(
     }
 }
 
-/// Writes the checkpoints that clients wait for, one after the other: each for all who asked before it began.
+/// Writes the checkpoints that clients wait for, one after the other: each for all who asked before
+/// it began.
 fn keep(shared: &Shared) {
     shared.checkpoints.serve(
         || {

@@ -16,6 +16,7 @@ mod getting_in;
 mod kill;
 mod load_dump;
 mod log_dirs;
+mod open_files;
 mod operations;
 mod options;
 mod probe;

@@ -1,8 +1,9 @@
 //! `skein dump`: a server's or a data folder's keys and values as text, in order if keys have one.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::bounds;
@@ -77,7 +78,13 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 
 fn open_output(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     let Some(file) = file else { return Ok(Box::new(io::stdout().lock())) };
-    let output = File::create(file)
+    // Whoever may not read the data may not read a copy of it, either.
+    let output = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(file)
         .map_err(|error| Failure::during(format_args!("cannot write {}", file.display()), &error))?;
     Ok(Box::new(output))
 }

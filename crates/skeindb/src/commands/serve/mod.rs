@@ -16,6 +16,7 @@ use crate::{disk, target, threads};
 
 mod args;
 mod folder;
+mod hangup;
 mod notify;
 
 pub use args::Args;
@@ -24,6 +25,7 @@ use notify::Supervisor;
 
 /// Runs `skein serve`.
 pub fn run(args: &Args, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
+    hangup::ignore()?;
     let (engine_options, options) = args.options()?;
     let options = ServerOptions { log: Some(log), options_file: args.origins.options_file(), ..options };
     let workers = options.workers;
