@@ -24,17 +24,15 @@ const OTHERS: u32 = 0o077;
 
 /// Closes a file to others. One that belongs to somebody else stays as it is.
 fn close_to_others(file: File, path: &Path) -> io::Result<File> {
-    let mode = file.metadata()?.mode();
-    if mode & OTHERS != 0 {
-        let closed = Permissions::from_mode(mode & 0o7777 & !OTHERS);
-        match file.set_permissions(closed) {
-            Ok(()) => {
-                tracing::info!(path = %path.display(), "closed to other users: its mode was {:o}", mode & 0o7777)
-            }
-            Err(cause) => {
-                tracing::warn!(%cause, path = %path.display(), "other users can read this file, and its mode ({:o}) cannot be changed", mode & 0o7777);
-            }
-        }
+    let mode = file.metadata()?.mode() & 0o7777;
+    if mode & OTHERS == 0 {
+        return Ok(file);
+    }
+    let path = path.display();
+    if let Err(cause) = file.set_permissions(Permissions::from_mode(mode & !OTHERS)) {
+        tracing::warn!(%cause, %path, "other users can open this file (mode {mode:o}), and it cannot be closed to them");
+    } else {
+        tracing::info!(%path, "closed to other users: its mode was {mode:o}");
     }
     Ok(file)
 }

@@ -99,7 +99,8 @@ pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
             reply.ok();
         }
         "info" => {
-            reply.text(&line(context.shared, context.client, &context.client.card, "client|info", usize::MAX))
+            let (shared, client) = (context.shared, &*context.client);
+            reply.text(&line(shared, client, &client.card, "client|info", usize::MAX));
         }
         "list" => write_list(context, args, reply)?,
         "kill" => return kill(context, args, reply),

@@ -98,7 +98,9 @@ fn who_does_not_take_the_answer_keeps_nobody_waiting() {
     let long = || "x".repeat(64 << 20);
     let running = Running::new(Patience { head: LONG, answer: LONG }, long);
     let mut slow: Vec<TcpStream> = (0..3).map(|_| running.connect()).collect();
-    slow.iter_mut().for_each(|client| client.write_all(REQUEST).expect("to send"));
+    for client in &mut slow {
+        client.write_all(REQUEST).expect("to send");
+    }
     assert!(running.ask().len() > 64 << 20);
 }
 

@@ -170,7 +170,7 @@ fn what_is_written_is_for_the_owner_alone() {
     set(&mut server.client(), 0..10);
     server.stop();
     let copy = place.at("copy.tsv");
-    stdout_of(run([Path::new("dump"), &place.at("data"), &copy]));
+    stdout_of(run([Path::new("dump"), Path::new("--data"), &place.at("data"), Path::new("-o"), &copy]));
     assert!(open_to_others(&copy).is_empty());
 }
 

@@ -148,7 +148,7 @@ fn more_than_can_be_matched_is_known_beforehand() {
     assert!(!glob.is_too_long_for(60_000) && !glob.matches(&vec![b'a'; 60_000], &mut 0));
     assert!(glob.is_too_long_for(ELEMENTS_MAX + 1));
     assert!(!Glob::new(b"*a*").is_too_long_for(ONE_MATCH_STEPS_MAX));
-    let long = [b"*".as_slice(), &[b'a'; 65_000], b"*"].concat();
+    let long = [b"*".as_slice(), &*vec![b'a'; 65_000], b"*"].concat();
     assert!(Glob::new(&long).is_too_long_for(ONE_MATCH_STEPS_MAX / 64));
 }
 
