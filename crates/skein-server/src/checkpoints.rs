@@ -5,8 +5,10 @@
 //!   written: ├─ for a ─┤├─ for b c d ─┤ (f hears that the server stops)
 //! ```
 //!
-//! A checkpoint has all that was written before it began, so one answers everybody who asked until then. Who asks while one is being written waits for the next. A client that goes
-//! leaves the list, so that it is no longer than there are clients; the checkpoint that it asked for is written all the same. A stop drops the list: it waits for one checkpoint at most.
+//! A checkpoint has all that was written before it began, so one answers everybody who asked until
+//! then. Who asks while one is being written waits for the next. A client that goes leaves the
+//! list, so that it is no longer than there are clients; the checkpoint that it asked for is
+//! written all the same. A stop drops the list: it waits for one checkpoint at most.
 
 use std::sync::{Condvar, Mutex};
 
@@ -56,7 +58,8 @@ impl Checkpoints {
         std::mem::take(&mut asked.waiting)
     }
 
-    /// Writes checkpoints whenever they are asked for, and answers those who asked, until it is closed.
+    /// Writes checkpoints whenever they are asked for, and answers those who asked, until it is
+    /// closed.
     pub(crate) fn serve<R>(&self, mut write: impl FnMut() -> R, answer: impl Fn(Vec<Place>, &R)) {
         while let Some(askers) = self.next() {
             answer(askers, &write());
@@ -89,7 +92,8 @@ mod tests {
         Place { worker: 0, slot: 0, client }
     }
 
-    /// Runs `meanwhile` while the first checkpoint, for client 1, is being written. Who was answered by which checkpoint.
+    /// Runs `meanwhile` while the first checkpoint, for client 1, is being written. Who was
+    /// answered by which checkpoint.
     fn beside_the_first(meanwhile: impl FnOnce(&Checkpoints)) -> Vec<(u32, Vec<u64>)> {
         let checkpoints = &Checkpoints::default();
         let (begun, begins) = channel();
@@ -124,8 +128,10 @@ mod tests {
         hears.try_iter().collect()
     }
 
-    /// Incident: each SAVE had a checkpoint of its own, also of clients that had gone. Consequence: what some clients asked for in a second kept the disk, and a stop, busy for
-    /// half a minute (34.6 s with a stop timeout of 1 s). Fix: one checkpoint is for all who asked before it began.
+    /// Incident: each SAVE had a checkpoint of its own, also of clients that had gone. Consequence:
+    /// what some clients asked for in a second kept the disk, and a stop, busy for half a minute
+    /// (34.6 s with a stop timeout of 1 s). Fix: one checkpoint is for all who asked before it
+    /// began.
     #[test]
     fn one_checkpoint_is_for_all_who_asked_before_it() {
         let answered = beside_the_first(|checkpoints| {

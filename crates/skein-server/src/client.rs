@@ -7,8 +7,9 @@ use crate::clients::{Card, Said};
 use crate::commands::transactions::{Multi, watched::Watched};
 use crate::resp::{Args, Protocol};
 
-/// Which replies a client wants, as set with CLIENT REPLY. The flags are Redis's, and as independent of each other: within a transaction
-/// one request may turn replies off, the next on again.
+/// Which replies a client wants, as set with CLIENT REPLY. The flags are Redis's, and as
+/// independent of each other: within a transaction one request may turn replies off, the next on
+/// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Replies(u8);
 

@@ -1,11 +1,13 @@
 //! Room for open files: every connection is one. And files that are read whole.
 //!
 //! ```text
-//!   limit on open files:  ├ open at the start ┤├ kept: segments, checkpoints, metrics ┤├ connections, clients_max at most ┤
+//! limit on open files:  ├ open at the start ┤├ kept: segments, checkpoints, metrics ┤├
+//! connections, clients_max at most ┤
 //! ```
 //!
-//! Connections must never take the descriptor that the next log segment needs: writes would stop. So a part of the limit is kept back, and connections beyond the rest are refused
-//! (see `acceptor`).
+//! Connections must never take the descriptor that the next log segment needs: writes would stop.
+//! So a part of the limit is kept back, and connections beyond the rest are refused (see
+//! `acceptor`).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -17,13 +19,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::metrics::CONNECTIONS_MAX;
 
-/// Files that are open for a while: parts of a checkpoint, manifests, the ACL file, a connection that is refused.
+/// Files that are open for a while: parts of a checkpoint, manifests, the ACL file, a connection
+/// that is refused.
 const KEPT: usize = 32;
 
-/// Files of a log that may be open besides the one it had at the start: the next segment, one that is being made durable, the list of segments.
+/// Files of a log that may be open besides the one it had at the start: the next segment, one that
+/// is being made durable, the list of segments.
 const KEPT_PER_LOG: usize = 4;
 
-/// Files that are taken to be open where the system does not say how many: those of the logs, and of the event queues.
+/// Files that are taken to be open where the system does not say how many: those of the logs, and
+/// of the event queues.
 const OPEN: usize = 64;
 
 /// What is left for connections.
@@ -42,7 +47,8 @@ impl FileRoom {
         Self { kept: open + KEPT + KEPT_PER_LOG * workers + CONNECTIONS_MAX }
     }
 
-    /// Raises this process's soft limit, as far as its hard limit allows, to what `clients` connections need. How many of them there is room for.
+    /// Raises this process's soft limit, as far as its hard limit allows, to what `clients`
+    /// connections need. How many of them there is room for.
     pub(crate) fn make(&self, clients: usize) -> usize {
         let wanted = clients.saturating_add(self.kept) as u64;
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

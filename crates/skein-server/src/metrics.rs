@@ -5,9 +5,11 @@
 //!   supervisor ─► GET /-/healthy, /-/ready ─► pages: what the server is at, from before its data is there
 //! ```
 //!
-//! Up to `CONNECTIONS_MAX` connections are served at once, by one thread that waits for none of them. Each has a deadline for its head and one for its answer (see `exchange`), and a
-//! bound on its bytes. When all places are taken, a new connection takes that of the one that has been silent for longest. So nobody can hold it up, or make it grow. It takes no lock
-//! that requests of clients wait for. A stop cuts off what is being answered.
+//! Up to `CONNECTIONS_MAX` connections are served at once, by one thread that waits for none of
+//! them. Each has a deadline for its head and one for its answer (see `exchange`), and a bound on
+//! its bytes. When all places are taken, a new connection takes that of the one that has been
+//! silent for longest. So nobody can hold it up, or make it grow. It takes no lock that requests of
+//! clients wait for. A stop cuts off what is being answered.
 
 mod collect;
 mod exchange;
@@ -35,7 +37,8 @@ const LISTENER: Token = Token(usize::MAX - 1);
 /// Connections at a time.
 pub(crate) const CONNECTIONS_MAX: usize = 16;
 
-/// For how long one who asks may take. A request is sent whole by whoever means it; its answer is long.
+/// For how long one who asks may take. A request is sent whole by whoever means it; its answer is
+/// long.
 const PATIENCE: Patience = Patience { head: Duration::from_secs(1), answer: Duration::from_secs(2) };
 /// How long accepting rests when the system refuses.
 const REST: Duration = Duration::from_millis(50);
@@ -174,7 +177,8 @@ impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<Page>> Answering<S, T> {
         None
     }
 
-    /// Begins an exchange, in a place that is free or else in the one of who has been silent for longest.
+    /// Begins an exchange, in a place that is free or else in the one of who has been silent for
+    /// longest.
     fn begin(&mut self, mut stream: TcpStream) {
         let since = |exchange: &Option<Exchange>| exchange.as_ref().map(Exchange::silent_since);
         let Some(place) = (0..CONNECTIONS_MAX).min_by_key(|&place| since(&self.exchanges[place])) else {

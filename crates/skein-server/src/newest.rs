@@ -1,4 +1,5 @@
-//! The newest of something, as many as are wanted, with the bytes that they take: what SLOWLOG and ACL LOG keep counts as memory.
+//! The newest of something, as many as are wanted, with the bytes that they take: what SLOWLOG and
+//! ACL LOG keep counts as memory.
 
 use std::collections::VecDeque;
 

@@ -411,7 +411,8 @@ fn clients_max(files: &FileRoom, wanted: usize) -> Result<usize, StartError> {
 fn run_id() -> Result<String, StartError> {
     let mut bytes = [0; 20];
     getrandom::fill(&mut bytes).map_err(|error| system("random numbers")(error.into()))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    Ok(digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])).collect())
 }
 
 pub(crate) fn spawn<R: Send + 'static>(
@@ -448,7 +449,8 @@ fn guarded<R: Send + 'static>(
     }
 }
 
-/// Writes the checkpoints that clients wait for, one after the other: each for all who asked before it began.
+/// Writes the checkpoints that clients wait for, one after the other: each for all who asked before
+/// it began.
 fn keep(shared: &Shared) {
     shared.checkpoints.serve(
         || {

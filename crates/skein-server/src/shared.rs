@@ -355,7 +355,8 @@ impl Shared {
         *before = Before { statistics: self.counted(), seen: self.observed(), expired, evicted };
     }
 
-    /// Keys that have expired and those that were evicted since the last reset, from what the store counts since it was opened.
+    /// Keys that have expired and those that were evicted since the last reset, from what the store
+    /// counts since it was opened.
     pub(crate) fn removed_keys(&self, stats: &StoreStats) -> (u64, u64) {
         let before = lock(&self.counted_before);
         // The numbers may be older than a reset.

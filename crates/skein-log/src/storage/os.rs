@@ -1,14 +1,53 @@
 //! The real file system: `std::fs`, and `rustix` for what `std` lacks.
+//!
+//! What a store holds is its owner's alone. Files are made with mode 600 and folders with 700, by
+//! the call that makes them, so that there is no moment at which another user can open one; a umask
+//! can only take more away. A file that is found with a wider mode is closed to others when it is
+//! opened. A folder that is there already keeps its mode: it may be one that holds other things,
+//! and no file in it can be read.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::direct::Direct;
 use super::{DirEntry, LockHolder, Storage, StorageFile, StorageLock};
+
+/// Modes of what is made: for the owner alone.
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o700;
+/// What others than the owner may do.
+const OTHERS: u32 = 0o077;
+
+/// Closes a file to others. One that belongs to somebody else stays as it is.
+fn close_to_others(file: File, path: &Path) -> io::Result<File> {
+    let mode = file.metadata()?.mode() & 0o7777;
+    if mode & OTHERS == 0 {
+        return Ok(file);
+    }
+    let path = path.display();
+    if let Err(cause) = file.set_permissions(Permissions::from_mode(mode & !OTHERS)) {
+        tracing::warn!(%cause, %path, "other users can open this file (mode {mode:o}), and it cannot be closed to them");
+    } else {
+        tracing::info!(%path, "closed to other users: its mode was {mode:o}");
+    }
+    Ok(file)
+}
+
+/// Says that others can look into a folder that was there before.
+fn report_if_open(dir: &Path) {
+    let mode = std::fs::metadata(dir).map_or(0, |found| found.mode());
+    if mode & OTHERS != 0 {
+        tracing::warn!(
+            path = %dir.display(),
+            "other users can look into this folder (mode {:o}), though not read its files; close it with chmod 700",
+            mode & 0o7777
+        );
+    }
+}
 
 /// The file system of the machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,11 +80,13 @@ impl Storage for OsStorage {
     }
 
     fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>> {
-        Ok(OsFile::boxed(OpenOptions::new().read(true).write(writable).open(path)?, path))
+        let file = OpenOptions::new().read(true).write(writable).open(path)?;
+        Ok(OsFile::boxed(close_to_others(file, path)?, path))
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
-        Ok(OsFile::boxed(OpenOptions::new().read(true).write(true).create_new(true).open(path)?, path))
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)?;
+        Ok(OsFile::boxed(file, path))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
@@ -78,7 +119,10 @@ impl Storage for OsStorage {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         // From the deepest folder that exists downwards: each new name is durable once its parent is synced.
         let missing: Vec<&Path> = dir.ancestors().take_while(|path| !path.exists()).collect();
-        std::fs::create_dir_all(dir)?;
+        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(dir)?;
+        if missing.is_empty() {
+            report_if_open(dir);
+        }
         for made in missing.into_iter().rev() {
             self.sync_dir(&parent_of(made))?;
         }
@@ -96,7 +140,9 @@ impl Storage for OsStorage {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn StorageLock>> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
+        let file = close_to_others(options.open(path)?, path)?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(OsLock { _file: file })),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),

@@ -74,7 +74,8 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Adds a case, whose texts are not longer than [`TEXT_BYTES_MAX`]; the log has at most `most` entries then.
+    /// Adds a case, whose texts are not longer than [`TEXT_BYTES_MAX`]; the log has at most `most`
+    /// entries then.
     pub(crate) fn add(&self, case: Case, most: usize) {
         let at = Instant::now();
         let mut entries = lock(&self.entries);

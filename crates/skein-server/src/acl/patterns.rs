@@ -28,7 +28,8 @@ impl Access {
     }
 }
 
-/// How a pattern is written that allows everything, but was not written as `~*`. In Redis, after `~*` no pattern may be added, and after `%RW~*` they may.
+/// How a pattern is written that allows everything, but was not written as `~*`. In Redis, after
+/// `~*` no pattern may be added, and after `%RW~*` they may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AllKeys {
     /// As Redis has it: what it prints is not always what it reads.

@@ -99,7 +99,8 @@ pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
             reply.ok();
         }
         "info" => {
-            reply.text(&line(context.shared, context.client, &context.client.card, "client|info", usize::MAX))
+            let (shared, client) = (context.shared, &*context.client);
+            reply.text(&line(shared, client, &client.card, "client|info", usize::MAX));
         }
         "list" => write_list(context, args, reply)?,
         "kill" => return kill(context, args, reply),
@@ -162,7 +163,8 @@ fn set_replies(context: &mut Context<'_>, text: &[u8], reply: &mut Reply<'_>) ->
 }
 
 fn write_list(context: &Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
-    // By number, so that each is found soon: any number of them may be named, and one any number of times.
+    // By number, so that each is found soon: any number of them may be named, and one any number of
+    // times.
     let mut cards = context.shared.clients.all();
     if args.len() == 4 && is(args.get(2), "TYPE") {
         let normal = check_kind(args.get(3))?;

@@ -59,7 +59,8 @@ pub(super) fn config(
 }
 
 fn get(shared: &Shared, args: &Args<'_>, reply: &mut Reply<'_>) {
-    // As in Redis, a name that is no pattern comes back as it was written, and the first that fits names the parameter.
+    // As in Redis, a name that is no pattern comes back as it was written, and the first that fits
+    // names the parameter.
     let mut names: Vec<Option<&[u8]>> = vec![None; PARAMETERS.len()];
     for pattern in args.from(2) {
         let plain = !pattern.iter().any(|byte| b"[*?".contains(byte));

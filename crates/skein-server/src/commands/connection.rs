@@ -157,10 +157,12 @@ fn greet(client: &Client, reply: &mut Reply<'_>) {
     reply.array(0);
 }
 
-/// Bytes of what a client may call itself or its library. Redis has no bound; every client has such names, and every list of clients shows them.
+/// Bytes of what a client may call itself or its library. Redis has no bound; every client has such
+/// names, and every list of clients shows them.
 const NAME_BYTES_MAX: usize = 1024;
 
-/// Names go into lists that are read line by line and word by word; `what` they are, for the error if one is too long.
+/// Names go into lists that are read line by line and word by word; `what` they are, for the error
+/// if one is too long.
 pub(super) fn checked_name(name: &[u8], what: &str, fault: Fault) -> Result<Vec<u8>, Fault> {
     if name.len() > NAME_BYTES_MAX {
         let len = name.len();

@@ -1,4 +1,5 @@
-//! `max-reply`, for commands that answer at once and may be asked for the same thing any number of times.
+//! `max-reply`, for commands that answer at once and may be asked for the same thing any number of
+//! times.
 
 use super::Fault;
 use crate::resp::Reply;

@@ -260,7 +260,8 @@ pub(crate) const fn hash(name: &[u8]) -> usize {
     (letter(name[0]) * 7 + letter(name[len / 2]) * 31 + letter(name[len - 1]) * 101 + len * 61) % SLOT_COUNT
 }
 
-/// Whether a request is a line of HTTP, as a web page sends it with `fetch`: the method of its first line, or the first header.
+/// Whether a request is a line of HTTP, as a web page sends it with `fetch`: the method of its
+/// first line, or the first header.
 pub(crate) fn is_cross_protocol(name: &[u8]) -> bool {
     is(name, "POST") || is(name, "Host:")
 }

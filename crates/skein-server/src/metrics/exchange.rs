@@ -24,7 +24,8 @@ pub(super) struct Patience {
 pub(super) struct Exchange {
     stream: TcpStream,
     began: Instant,
-    /// When it is given up: one time for all that is read, and one for all that is written, in however many pieces.
+    /// When it is given up: one time for all that is read, and one for all that is written, in
+    /// however many pieces.
     pub deadline: Instant,
     state: State,
 }
@@ -43,12 +44,14 @@ impl Exchange {
         Self { stream, began, deadline: began + patience.head, state: State::Asking(Vec::new()) }
     }
 
-    /// Whether it has asked for something, and since when it is there: the least is the first to go.
+    /// Whether it has asked for something, and since when it is there: the least is the first to
+    /// go.
     pub(super) fn silent_since(&self) -> (bool, Instant) {
         (matches!(self.state, State::Answering(..)), self.began)
     }
 
-    /// Goes on as far as it can without waiting: answers with the page that it asks for. Whether it is done.
+    /// Goes on as far as it can without waiting: answers with the page that it asks for. Returns
+    /// whether it is done.
     ///
     /// # Errors
     /// What the system says; the request has no end.

@@ -72,8 +72,10 @@ fn is_cut_off(client: &mut TcpStream) -> bool {
     }
 }
 
-/// Incident: connections were answered one after the other, and each might be silent for a second. Consequence: 60 silent connections a minute, of anybody, and Prometheus had no answer
-/// any more. Fix: all are served at once, and when there are too many the one that has been silent for longest goes.
+/// Incident: connections were answered one after the other, and each might be silent for a second.
+/// Consequence: 60 silent connections a minute, of anybody, and Prometheus had no answer any more.
+/// Fix: all are served at once, and when there are too many the one that has been silent for
+/// longest goes.
 #[test]
 fn silent_connections_keep_nobody_waiting() {
     let running = Running::new(Patience { head: LONG, answer: LONG }, || "metrics".to_owned());
@@ -98,7 +100,9 @@ fn who_does_not_take_the_answer_keeps_nobody_waiting() {
     let long = || "x".repeat(64 << 20);
     let running = Running::new(Patience { head: LONG, answer: LONG }, long);
     let mut slow: Vec<TcpStream> = (0..3).map(|_| running.connect()).collect();
-    slow.iter_mut().for_each(|client| client.write_all(REQUEST).expect("to send"));
+    for client in &mut slow {
+        client.write_all(REQUEST).expect("to send");
+    }
     assert!(running.ask().len() > 64 << 20);
 }
 
@@ -116,8 +120,9 @@ fn a_stop_waits_for_nobody() {
     }
 }
 
-/// Incident: the head of a request had as much time as the answer. Consequence: who connected and asked for nothing kept a place for all of it. Fix: the head has a deadline of its own,
-/// before that of the answer.
+/// Incident: the head of a request had as much time as the answer. Consequence: who connected and
+/// asked for nothing kept a place for all of it. Fix: the head has a deadline of its own, before
+/// that of the answer.
 #[test]
 fn who_asks_for_nothing_is_cut_off() {
     let running = Running::new(Patience { head: SHORT, answer: LONG }, String::new);
@@ -128,7 +133,8 @@ fn who_asks_for_nothing_is_cut_off() {
     }
 }
 
-/// Each piece of an answer had a deadline of its own, so a client that took a little at a time held the thread for as long as it liked.
+/// Each piece of an answer had a deadline of its own, so a client that took a little at a time held
+/// the thread for as long as it liked.
 #[test]
 fn who_takes_a_little_at_a_time_is_cut_off() {
     let running = Running::new(Patience { head: LONG, answer: SHORT }, || "x".repeat(256 << 20));

@@ -398,7 +398,8 @@ impl Input {
     }
 }
 
-/// Where a line ends. Redis looks for that with C's `strchr`, so a line with a byte 0 in it has no end: the client is closed once it is too long.
+/// Where a line ends. Redis looks for that with C's `strchr`, so a line with a byte 0 in it has no
+/// end: the client is closed once it is too long.
 fn line_end(line: &[u8], end: u8) -> Option<usize> {
     line.iter().position(|byte| *byte == end || *byte == 0).filter(|at| line[*at] == end)
 }

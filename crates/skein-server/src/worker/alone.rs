@@ -183,7 +183,8 @@ fn run_queue(
     Ok((after(closes), context.session.commit()?.max(ticket)))
 }
 
-/// Drops a part of the reply from `start` on, if none was wanted before (see CLIENT REPLY) and none is now; else keeps it, whatever follows.
+/// Drops a part of the reply from `start` on, if none was wanted before (see CLIENT REPLY) and none
+/// is now; else keeps it, whatever follows.
 fn drop_unwanted(client: &mut Client, before: Replies, start: usize, reply: &mut Reply<'_>) {
     if before.are_muted() && client.replies.are_muted() {
         reply.truncate(start);

@@ -1,4 +1,5 @@
-//! Bytes as they are, sent to both servers: what comes back is the same to the last byte. For what is no sequence of whole replies, and for what closes the connection.
+//! Bytes as they are, sent to both servers: what comes back is the same to the last byte. For what
+//! is no sequence of whole replies, and for what closes the connection.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -104,8 +105,10 @@ fn encode_get() -> Vec<u8> {
     format!("EXISTS posted{LAST}").into_bytes()
 }
 
-/// Incident: RESET was answered after CLIENT REPLY SKIP, and EXEC answered whole or not at all, whatever its requests said of replies. Consequence: clients that count replies read another
-/// one's. Fix: the flags are Redis's, and each part of EXEC's reply is written or left out as they stand then.
+/// Incident: RESET was answered after CLIENT REPLY SKIP, and EXEC answered whole or not at all,
+/// whatever its requests said of replies. Consequence: clients that count replies read another
+/// one's. Fix: the flags are Redis's, and each part of EXEC's reply is written or left out as they
+/// stand then.
 #[test]
 fn wishes_for_replies_are_those_of_redis() {
     let twice = ["", "HELLO 3\r\n"];
@@ -118,15 +121,16 @@ fn wishes_for_replies_are_those_of_redis() {
     assert_same(cases);
 }
 
-/// Incident: the lines of an HTTP request were answered one by one. Consequence: any web page that the operator looks at could send commands (`fetch` with a body of them). Fix: as in
-/// Redis, POST and `Host:` close the connection before anything is answered.
+/// Incident: the lines of an HTTP request were answered one by one. Consequence: any web page that
+/// the operator looks at could send commands (`fetch` with a body of them). Fix: as in Redis, POST
+/// and `Host:` close the connection before anything is answered.
 #[test]
 fn requests_of_web_pages_close_the_connection() {
     assert_same(HTTP.iter().map(|case| format!("{case}{LAST}").into_bytes()));
 }
 
-/// Incident: a line with a byte 0 was answered as a request. Consequence: proxies that follow Redis and we saw different requests in the same bytes. Fix: as in Redis, such a line has no
-/// end.
+/// Incident: a line with a byte 0 was answered as a request. Consequence: proxies that follow Redis
+/// and we saw different requests in the same bytes. Fix: as in Redis, such a line has no end.
 #[test]
 fn a_byte_0_in_a_line_is_waited_past() {
     let filler = "x".repeat(65_600);

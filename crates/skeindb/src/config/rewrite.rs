@@ -9,7 +9,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use skein_server::{OptionValue, OptionsFile};
@@ -106,9 +106,10 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
 }
 
 fn write_new(new: &Path, old: &Path, text: &str) -> io::Result<()> {
-    let mut out = OpenOptions::new().write(true).create_new(true).open(new)?;
+    let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
     let old = fs::metadata(old)?;
-    // Before the permissions, which are for these.
+    // Until it has the permissions of the old one, nobody else opens it. The owner comes before
+    // these, which are for it.
     give(&out, None, Some(old.gid()))?;
     give(&out, Some(old.uid()), None)?;
     out.set_permissions(old.permissions())?;

@@ -1,6 +1,7 @@
 //! Log folders outside the data folder, as a user has them: relative, absolute, unmounted, lost.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::common::{Server, assert_refused, run, scan_values, skein, stdout_of};
@@ -114,4 +115,72 @@ fn a_missing_log_folder_is_named_with_the_ways_out() {
     let server = Server::start(&data, &[]);
     assert_eq!(count(&server), 200);
     server.stop();
+}
+
+/// All files and folders below a folder, itself included, that others than their owner may do
+/// anything with.
+fn open_to_others(folder: &Path) -> Vec<String> {
+    let mode = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.permissions().mode());
+    let mut found = Vec::new();
+    if mode(folder) & 0o077 != 0 {
+        found.push(format!("{:o} {}", mode(folder), folder.display()));
+    }
+    // What is removed meanwhile is open to nobody.
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(open_to_others(&path));
+        } else if mode(&path) & 0o077 != 0 {
+            found.push(format!("{:o} {}", mode(&path), path.display()));
+        }
+    }
+    found
+}
+
+/// Incident: log folders beside the data folder were made with mode 755 and their files with 644; a
+/// data folder was closed only after its first files were there, and one that existed kept such
+/// files. Consequence: every user of the machine could read what was written. Fix: what is made is
+/// its owner's alone from the first byte, and what is found open is closed.
+#[test]
+fn what_is_written_is_for_the_owner_alone() {
+    let engines: [&[&str]; 2] = [&["--log-dir", "logs/deep"], &["--engine", "disk", "--trie", "linked"]];
+    for options in engines {
+        let place = Place { root: tempfile::tempdir().unwrap() };
+        for run in 0..2 {
+            let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+            command.args(options).current_dir(place.root.path());
+            let server = Server::launch(command).expect("the server starts");
+            let folders = [place.at("data"), place.at("logs")];
+            let open = || folders.iter().flat_map(|folder| open_to_others(folder)).collect::<Vec<_>>();
+            assert!(open().is_empty(), "{options:?}, run {run}: {:#?}", open());
+            let mut client = server.client();
+            set(&mut client, 0..100);
+            assert_eq!(client.call(&[b"SAVE"]).unwrap(), Reply::ok());
+            assert!(open().is_empty(), "{options:?}, run {run}: {:#?}", open());
+            server.stop();
+            assert!(open().is_empty(), "{options:?}, run {run}: {:#?}", open());
+            // As an earlier version left them.
+            for folder in &folders {
+                open_files(folder);
+            }
+        }
+    }
+    let place = Place { root: tempfile::tempdir().unwrap() };
+    let server = Server::start(&place.at("data"), &[]);
+    set(&mut server.client(), 0..10);
+    server.stop();
+    let copy = place.at("copy.tsv");
+    stdout_of(run([Path::new("dump"), Path::new("--data"), &place.at("data"), Path::new("-o"), &copy]));
+    assert!(open_to_others(&copy).is_empty());
+}
+
+/// Lets everybody read all files.
+fn open_files(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            open_files(&entry.path());
+        } else {
+            fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o644)).unwrap();
+        }
+    }
 }

@@ -17,6 +17,7 @@ mod kill;
 mod load_dump;
 mod loading;
 mod log_dirs;
+mod open_files;
 mod operations;
 mod options;
 mod probe;

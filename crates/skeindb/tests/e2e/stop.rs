@@ -257,3 +257,25 @@ fn a_full_disk_under_the_log_of_messages_stops_nothing() {
     assert_eq!(client.call(&[b"GET", b"goose"]).unwrap(), Reply::Bulk(b"grey".to_vec()));
     server.stop();
 }
+
+/// Incident: SIGHUP ended the server like a crash. Consequence: closing the terminal in which it
+/// was started lost what was not yet on disk. Fix: as Redis, it goes on, though its terminal is
+/// gone.
+#[test]
+fn a_closed_terminal_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    // Its errors go nowhere, as to a terminal that is gone.
+    let server = Server::start_with_errors_to(full_disk(), folder.path(), &["--durability", "none"]);
+    let mut client = server.client();
+    for n in 0..100 {
+        server.signal("HUP");
+        let key = format!("k{n:03}");
+        assert_eq!(client.call(&[b"SET", key.as_bytes(), b"kept"]).unwrap(), Reply::ok());
+    }
+    server.signal("TERM");
+    let (status, said, _) = server.wait();
+    assert!(status.success() && said.contains("stopped"), "{status}: {said}");
+    let server = Server::start(folder.path(), &["--durability", "none"]);
+    assert_eq!(scan_values(&mut server.client(), b"k").len(), 100);
+    server.stop();
+}

@@ -6,7 +6,8 @@ use crate::commands::Resolved;
 use crate::shared::Shared;
 use crate::transport::Address;
 
-/// The line of a client; `running` is what `me` is doing, unless that is an EXEC. Names are shown up to `name_max` bytes.
+/// The line of a client; `running` is what `me` is doing, unless that is an EXEC. Names are shown
+/// up to `name_max` bytes.
 pub(in crate::commands) fn line(
     shared: &Shared,
     me: &Client,

@@ -1,13 +1,15 @@
-//! Patterns of MATCH, as Redis has them: `*`, `?`, `[abc]`, `[^a-z]`, and `\` before a byte that stands for itself.
+//! Patterns of MATCH, as Redis has them: `*`, `?`, `[abc]`, `[^a-z]`, and `\` before a byte that
+//! stands for itself.
 //!
 //! ```text
 //!   a?[x-z]*bc*d      segments between stars:   a?[x-z]    bc         d
 //!                     where they may lie:       the start  leftmost   the end
 //! ```
 //!
-//! A pattern is compiled once for all the texts that it is tried on: a class becomes a set of 256 bits, however long it is written. A segment between two stars is looked
-//! for with one pass over the text (see `search`), so a match takes (bytes of the text) × (elements of the longest such segment ÷ 64) steps at most. Callers that try many
-//! texts add these steps up, and pause.
+//! A pattern is compiled once for all the texts that it is tried on: a class becomes a set of 256
+//! bits, however long it is written. A segment between two stars is looked for with one pass over
+//! the text (see `search`), so a match takes (bytes of the text) × (elements of the longest such
+//! segment ÷ 64) steps at most. Callers that try many texts add these steps up, and pause.
 
 mod search;
 
@@ -17,12 +19,14 @@ use std::ops::Range;
 use search::find;
 
 /// Steps of matching after which a slice, or a page of a scan, ends: a few milliseconds.
-pub(crate) const STEPS_MAX: usize = 1 << 20;
+pub(crate) const STEPS_MAX: usize = 1 << 22;
 
-/// Elements of a pattern, at most: a pattern with more matches no key and no member, since these are shorter.
+/// Elements of a pattern, at most: a pattern with more matches no key and no member, since these
+/// are shorter.
 const ELEMENTS_MAX: usize = 1 << 20;
 
-/// Steps of one match, at most. No key and no member takes so many; the name of a column can be long enough.
+/// Steps of one match, at most. No key and no member takes so many; the name of a column can be
+/// long enough.
 const ONE_MATCH_STEPS_MAX: usize = 1 << 29;
 
 /// The bytes of a class.
@@ -132,13 +136,13 @@ impl Glob {
         self.elements.len() <= len && (self.is_cut || self.steps(len) > ONE_MATCH_STEPS_MAX)
     }
 
-    /// Whether it matches `text`; adds the steps that this may have taken. One that is too long for the text (see above) does not match it.
+    /// Whether it matches `text`; adds the steps that this may have taken. One that is too long for
+    /// the text (see above) does not match it.
     pub(crate) fn matches(&self, text: &[u8], steps: &mut usize) -> bool {
         *steps = steps.saturating_add(1);
         if self.elements.len() > text.len() || self.is_too_long_for(text.len()) {
             return false;
         }
-        *steps = steps.saturating_add(self.steps(text.len()));
         let (mut segments, mut text) = (&self.segments[..], text);
         if !self.starts_with_star {
             let Some((first, rest)) = segments.split_first() else {
@@ -161,6 +165,7 @@ impl Glob {
             }
             (segments, text) = (rest, &text[..before]);
         }
+        *steps = steps.saturating_add(if segments.is_empty() { 0 } else { self.steps(text.len()) });
         // The leftmost place leaves most of the text to the others.
         for segment in segments {
             let Some(end) = find(&self.elements[segment.clone()], &self.sets, text) else { return false };
@@ -191,7 +196,8 @@ fn has(set: &Set, byte: u8) -> bool {
     set[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
 }
 
-/// The bytes of the class that follows a `[`, and how long that is. A class that is not closed ends with the pattern.
+/// The bytes of the class that follows a `[`, and how long that is. A class that is not closed ends
+/// with the pattern.
 fn class(pattern: &[u8]) -> (Set, usize) {
     let negated = pattern.first() == Some(&b'^');
     let mut at = usize::from(negated);

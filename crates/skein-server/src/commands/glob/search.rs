@@ -1,13 +1,14 @@
 //! Where a segment stands in a text, with one pass over it.
 //!
-//! Shift-And (Baeza-Yates and Gonnet, "A New Approach to Text Searching", 1992): bit j of the state says that the first j + 1 elements match the bytes up to the present one.
+//! Shift-And (Baeza-Yates and Gonnet, "A New Approach to Text Searching", 1992): bit j of the state
+//! says that the first j + 1 elements match the bytes up to the present one.
 //!
 //! ```text
 //!   state' = (state << 1 | 1) & masks[byte]       masks[byte]: the elements that this byte fulfils
 //! ```
 //!
-//! Of a segment of many words those are looked at that can still become a match: a match begins at one of the first `starts` bytes, so at byte i the bits from
-//! i − (starts − 1) up to i.
+//! Of a segment of many words those are looked at that can still become a match: a match begins at
+//! one of the first `starts` bytes, so at byte i the bits from i − (starts − 1) up to i.
 
 use super::{Element, Set, has};
 
@@ -29,7 +30,8 @@ pub(super) fn find(segment: &[Element], sets: &[Set], text: &[u8]) -> Option<usi
     for (at, byte) in text.iter().enumerate() {
         let mask = masks.of(*byte);
         let first = at.saturating_sub(starts - 1) / 64;
-        // The word below was last changed one byte ago, or what it carries cannot become a match any more.
+        // The word below was last changed one byte ago, or what it carries cannot become a match
+        // any more.
         let mut carry = if first == 0 { 1 } else { state[first - 1] >> 63 };
         let end = (at / 64 + 1).min(words);
         for (word, mask) in state[first..end].iter_mut().zip(&mask[first..end]) {

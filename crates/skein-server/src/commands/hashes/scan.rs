@@ -7,7 +7,8 @@ use crate::resp::{Args, Reply};
 
 use super::columns_of;
 
-/// So many columns are given at once, whatever COUNT says, as Redis gives its small hashes; but if it takes long to match them.
+/// So many columns are given at once, whatever COUNT says, as Redis gives its small hashes; but if
+/// it takes long to match them.
 const AT_ONCE: usize = 512;
 
 /// As in Redis, the options of a key that is not there are not looked at.

@@ -6,7 +6,8 @@ use crate::engine::{Direction, SetReader};
 use crate::resp::double::write_double;
 use crate::resp::{Args, Reply};
 
-/// Sets of so many members are given at once and in the order of scores, as Redis gives its small sets; but if it takes long to match them.
+/// Sets of so many members are given at once and in the order of scores, as Redis gives its small
+/// sets; but if it takes long to match them.
 const AT_ONCE: u64 = 128;
 
 /// As in Redis, the options of a key that is not there are not looked at.
@@ -38,7 +39,8 @@ fn write_score(list: &mut Reply<'_>, score: f64) {
     list.bulk(&text);
 }
 
-/// REQUIRES: they are few, and it is soon known whether one matches; there is no going on in this order.
+/// REQUIRES: they are few, and it is soon known whether one matches; there is no going on in this
+/// order.
 fn all(set: &SetReader<'_>, options: &ScanOptions<'_>, reply: &Reply<'_>) -> Result<Page, Fault> {
     let mut page = Filling::whole(options, reply);
     set.walk(0, Direction::Forward, |score, member| {

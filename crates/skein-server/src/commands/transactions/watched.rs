@@ -10,7 +10,8 @@ use crate::commands::Fault;
 use crate::engine::{self, Keyspace, RowRef};
 use crate::resp::Args;
 
-/// Bytes that a watched key takes besides its own, about: a table that has just grown is half empty.
+/// Bytes that a watched key takes besides its own, about: a table that has just grown is half
+/// empty.
 const PER_KEY: usize = 112;
 
 /// What a key was when it was watched.

@@ -8,6 +8,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -88,7 +89,10 @@ impl NewFile {
         let mut name = path.clone().into_os_string();
         name.push(format!(".{}.part", std::process::id()));
         let part = PathBuf::from(name);
-        let file = File::create_new(&part).map_err(|error| cannot_write(&part, &error))?;
+        // Whoever may not read the data may not read a copy of it, either.
+        let mut new = OpenOptions::new();
+        new.write(true).create_new(true).mode(0o600);
+        let file = new.open(&part).map_err(|error| cannot_write(&part, &error))?;
         Ok(Self { file, part, path, replaces, finished: false })
     }
 

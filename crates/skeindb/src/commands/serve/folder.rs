@@ -1,15 +1,14 @@
-//! Who else can get at a data folder: nobody is to, so that is looked at before it is opened.
+//! Who else can get at a data folder: nobody is to, so that is looked at before it is opened. A folder
+//! that the engines make is its owner's alone from the start.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::exit::Failure;
 
 /// Everybody may write.
 const OTHERS_WRITE: u32 = 0o002;
-/// Of folders that are made here.
-const MODE: u32 = 0o700;
 
 /// Refuses a folder of another user, and one that everybody can write to. One that is not there is fine.
 pub fn check(folder: &Path) -> Result<(), Failure> {
@@ -30,14 +29,11 @@ pub fn check(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps others out of a folder that was just made.
-pub fn close_to_others(folder: &Path) -> Result<(), Failure> {
-    fs::set_permissions(folder, Permissions::from_mode(MODE))
-        .map_err(|error| Failure::during(format_args!("cannot close {} to others", folder.display()), &error))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -47,7 +43,7 @@ mod tests {
         fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("a mode");
         let message = check(folder.path()).expect_err("it is open").message;
         assert!(message.contains("(mode 777); mend it with: chmod o-w "), "{message}");
-        close_to_others(folder.path()).expect("a mode");
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).expect("a mode");
         assert!(check(folder.path()).is_ok());
     }
 

@@ -19,6 +19,7 @@ use crate::{disk, target, threads};
 
 mod args;
 mod folder;
+mod hangup;
 mod loading;
 mod notify;
 mod stoppable;
@@ -30,6 +31,7 @@ use stoppable::Stoppable;
 
 /// Runs `skein serve`.
 pub fn run(args: &Args, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
+    hangup::ignore()?;
     let (engine_options, options) = args.options()?;
     let options = ServerOptions { log: Some(log), options_file: args.origins.options_file(), ..options };
     let (workers, stop_timeout) = (options.workers, options.stop_timeout);
@@ -95,9 +97,6 @@ fn open(
             }
         }
     };
-    if is_new {
-        folder::close_to_others(&args.data)?;
-    }
     Ok(Some(engine))
 }
 

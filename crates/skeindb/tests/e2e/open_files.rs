@@ -1,0 +1,66 @@
+//! A server under a limit on open files: clients never take what logs and checkpoints need.
+
+use std::net::TcpStream;
+use std::process::Command;
+
+use crate::common::{Server, assert_refused};
+use skeindb::client::{Client, Reply};
+
+/// A server that may have so many files open.
+fn limited(files: usize, folder: &std::path::Path) -> Command {
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -n {files}; exec \"$@\"");
+    command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_skein"), "serve", "--listen", "127.0.0.1:0"]);
+    command.args(["--workers", "2", "--log-segment-size", "1m", "--data"]).arg(folder);
+    command
+}
+
+fn clients_max(client: &mut Client) -> usize {
+    let told = client.call(&[b"CONFIG", b"GET", b"maxclients"]).unwrap().into_array().expect("a pair");
+    String::from_utf8_lossy(told[1].bytes().expect("a text")).parse().expect("a number")
+}
+
+/// Incident: connections that never logged in took all descriptors, and the next log segment had none. Consequence: writes stopped for good, and acknowledged ones of level `buffered` were
+/// missing after a restart. Fix: descriptors are kept back, and `maxclients` is what the limit has room for.
+#[test]
+fn idle_connections_stop_no_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::launch(limited(256, folder.path())).expect("the server starts");
+    let mut client = server.client();
+    let most = clients_max(&mut client);
+    assert!((50..226).contains(&most), "{most}");
+    let more = client.call(&[b"CONFIG", b"SET", b"maxclients", b"10000"]).unwrap();
+    let why = format!(
+        "The operating system is not able to handle the specified number of clients, try with {most}"
+    );
+    assert!(matches!(&more, Reply::Error(text) if format!("{text:?}").contains(&why)), "{more:?}");
+    assert_eq!(clients_max(&mut client), most);
+    let fewer = (most - 1).to_string();
+    assert_eq!(client.call(&[b"CONFIG", b"SET", b"maxclients", fewer.as_bytes()]).unwrap(), Reply::ok());
+    assert_eq!(
+        client.call(&[b"CONFIG", b"SET", b"maxclients", most.to_string().as_bytes()]).unwrap(),
+        Reply::ok()
+    );
+
+    let idle: Vec<TcpStream> =
+        (0..300).map(|_| TcpStream::connect(&server.address).expect("a connection")).collect();
+    let value = vec![b'v'; 100_000];
+    for n in 0..200_u32 {
+        let key = format!("k{n:03}");
+        assert_eq!(client.call(&[b"SET", key.as_bytes(), &value]).unwrap(), Reply::ok(), "{key}");
+    }
+    assert_eq!(client.call(&[b"SAVE"]).unwrap(), Reply::ok());
+    assert_eq!(client.call(&[b"SET", b"last", b"v"]).unwrap(), Reply::ok());
+    drop(idle);
+    server.stop();
+    let server = Server::start(folder.path(), &[]);
+    assert_eq!(server.client().call(&[b"DBSIZE"]).unwrap(), Reply::Integer(201));
+    server.stop();
+}
+
+#[test]
+fn a_limit_without_room_for_clients_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = Server::launch(limited(40, folder.path())).expect_err("it does not start");
+    assert_refused(&said, 1, &["the limit on open files is 40", "raise it (ulimit -n) above "]);
+}
