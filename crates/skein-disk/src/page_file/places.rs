@@ -26,8 +26,8 @@ pub(crate) struct Places {
     free: BinaryHeap<Reverse<u32>>,
     /// How many of the free ones are promised (`reservation.rs`).
     reserved: usize,
-    /// Why the file did not grow, if it was to and did not since.
-    no_room: Option<DiskError>,
+    /// Why the file did not grow when it was to last, and how many free places were wanted besides the promised ones.
+    no_room: Option<(usize, DiskError)>,
 }
 
 impl Places {
@@ -46,7 +46,7 @@ impl Places {
 
     /// A place that was free and not promised, with one reason. The file grows if there is none.
     pub(crate) fn take(&mut self, file: &PageFile) -> Result<Place> {
-        self.have_free(file, self.reserved + 1)?;
+        self.have_free(file, 1)?;
         self.pop()
     }
 
@@ -58,7 +58,7 @@ impl Places {
 
     /// Promises so many places, and sees that there are as many more as `lists`.
     pub(super) fn reserve(&mut self, file: &PageFile, count: usize, lists: usize) -> Result<()> {
-        self.have_free(file, self.reserved + count + lists)?;
+        self.have_free(file, count + lists)?;
         self.reserved += count;
         Ok(())
     }
@@ -74,19 +74,20 @@ impl Places {
         self.reserved += 1;
     }
 
-    /// Lets the file grow until it has so many free places.
+    /// Lets the file grow until it has so many free places besides the promised ones.
     fn have_free(&mut self, file: &PageFile, count: usize) -> Result<()> {
-        while self.free.len() < count {
+        while self.free.len() < self.reserved + count {
             let pages = self.reasons.len() as u32;
             let more = pages.checked_add(GROWTH).ok_or(DiskError::FileFull { pages })?;
-            self.no_room = file.grow(more).err();
-            if let Some(error) = &self.no_room {
-                return Err(error.clone());
+            if let Err(error) = file.grow(more) {
+                self.no_room = Some((count, error.clone()));
+                return Err(error);
             }
             self.reasons.resize(more as usize, 0);
             self.free.extend((pages..more).map(Reverse));
         }
-        self.no_room = None;
+        // A smaller write may find room where a larger one found none.
+        self.no_room = self.no_room.take().filter(|(wanted, _)| *wanted > count);
         Ok(())
     }
 
@@ -131,7 +132,6 @@ impl Places {
         if *reasons != FOR_GOOD {
             *reasons -= 1;
             if *reasons == 0 {
-                self.no_room = None;
                 self.free.push(Reverse(place.0));
             }
         }
@@ -154,9 +154,10 @@ impl Places {
         Ok(())
     }
 
-    /// Why the file cannot grow, if it was to, and no place became free since.
+    /// Why the file could not grow, as long as it has not the free places that were wanted then.
     pub(crate) fn no_room(&self) -> Option<DiskError> {
-        self.no_room.clone()
+        let (count, error) = self.no_room.as_ref()?;
+        (self.free.len() < self.reserved + count).then(|| error.clone())
     }
 
     /// Pages of the file, and how many of them are free.

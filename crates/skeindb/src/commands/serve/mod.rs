@@ -78,7 +78,6 @@ fn open(
     options: EngineOptions,
     progress: &Arc<OpenProgress>,
 ) -> Result<Option<Engine>, Failure> {
-    let is_new = !args.data.exists();
     let progress = progress.clone();
     let engine = match options {
         EngineOptions::Memory(options) => {
