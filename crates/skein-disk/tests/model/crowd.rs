@@ -1,0 +1,243 @@
+//! Writers and readers beside checkpoints and compact.
+//!
+//! Each writer has groups of keys of its own. A transaction sets all keys of a group to the next number, or removes them all; so a reader who sees two numbers in a group, or a
+//! number less than one that it saw before, has seen no moment that there was.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use skein_disk::{
+    Direction, DiskError, DiskOptions, DiskStore, Durability, Policy, Portion, Reading, Result, Shape,
+    inspect,
+};
+use skein_log::storage::sim::SimStorage;
+use skein_log::storage::{OsStorage, Storage};
+
+use crate::draw::Draw;
+
+const SHAPES: [Shape; 3] = [Shape::Linked, Shape::Classical { n: 16 }, Shape::Hash { n: 16 }];
+/// Keys of a group.
+const KEYS: usize = 4;
+const GROUPS: usize = 60;
+const WRITERS: usize = 2;
+/// Writes of each writer.
+const WRITES: u64 = 1_200;
+
+/// Where a crowd meets.
+enum Ground {
+    /// A folder, which is gone with this.
+    Files(tempfile::TempDir),
+    Simulated(SimStorage),
+}
+
+struct Crowd {
+    store: DiskStore,
+    /// Whether the writers are done.
+    has_ended: AtomicBool,
+}
+
+/// The numbers of a writer's groups; 0 for one that has no keys.
+type Numbers = [u64; GROUPS];
+
+pub fn run(seed: u64) {
+    let mut draw = Draw(seed);
+    let ground = match seed % 3 {
+        0 | 1 => Ground::Files(tempfile::tempdir().unwrap()),
+        _ => Ground::Simulated(SimStorage::new()),
+    };
+    let options = DiskOptions {
+        shape: draw.of(&SHAPES),
+        cache_pages: draw.of(&[16, 24, 64]),
+        policy: draw.of(&[Policy::Lru, Policy::S3Fifo]),
+        // The simulated storage cannot be mapped.
+        reading: if seed % 3 == 0 { Reading::Mapping } else { Reading::Calls },
+        durability: if seed % 3 == 2 { Durability::Sync } else { Durability::Buffered },
+        checkpoint_bytes: draw.of(&[0, 100_000]),
+        ..DiskOptions::default()
+    };
+    let readers = draw.of(&[2, 8, 12]);
+    let crowd = Crowd { store: ground.open(&options), has_ended: AtomicBool::new(false) };
+    let written = crowd.meet(readers, &mut draw);
+    assert_eq!(read_all(&crowd.store), written, "before the end");
+    crowd.store.check().unwrap();
+    ground.leave(crowd.store, draw.next());
+    let store = ground.open(&options);
+    assert_eq!(read_all(&store), written, "opened again");
+    store.check().unwrap();
+    store.close().unwrap();
+    let seen = ground.inspect();
+    assert!(seen.is_empty(), "{seen:?}");
+}
+
+impl Ground {
+    fn parts(&self) -> (Arc<dyn Storage>, &Path) {
+        match self {
+            Self::Files(folder) => (Arc::new(OsStorage), folder.path()),
+            Self::Simulated(storage) => (storage.share(), Path::new("/db")),
+        }
+    }
+
+    fn open(&self, options: &DiskOptions) -> DiskStore {
+        let (storage, folder) = self.parts();
+        DiskStore::open_on(storage, folder, options.clone()).unwrap()
+    }
+
+    /// Ends a store: by a crash where there can be one.
+    fn leave(&self, store: DiskStore, seed: u64) {
+        match self {
+            Self::Files(_) => store.close().unwrap(),
+            Self::Simulated(storage) => {
+                storage.cut_power_at(storage.operations() + 1);
+                drop(store);
+                storage.reboot(seed);
+            }
+        }
+    }
+
+    fn inspect(&self) -> Vec<DiskError> {
+        let (storage, folder) = self.parts();
+        inspect(folder, &*storage).unwrap().damage
+    }
+}
+
+fn key(writer: usize, group: usize, at: usize) -> Vec<u8> {
+    // Groups lie apart, and so do the keys of one.
+    format!("{}/{writer}/{group}", at * 7 % KEYS).into_bytes()
+}
+
+/// A number, and bytes, so that few values fit a page; one of a group's has pages of its own.
+fn value(number: u64, at: usize) -> Vec<u8> {
+    let mut value = format!("{number} ").into_bytes();
+    value.resize(if at == 2 { 5_000 } else { 500 }, number as u8);
+    value
+}
+
+fn number_of(value: &[u8]) -> u64 {
+    let digits = value.split(|byte| *byte == b' ').next().unwrap_or_default();
+    let number = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+    number.unwrap_or_else(|| panic!("a value begins with {:?}", value[..value.len().min(20)].escape_ascii()))
+}
+
+impl Crowd {
+    /// Lets all of them go; returns what the writers have written.
+    fn meet(&self, readers: usize, draw: &mut Draw) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let mut seeds = || Draw(draw.next());
+        let written = std::thread::scope(|scope| {
+            let others: Vec<_> =
+                (0..readers).map(|_| seeds()).map(|draw| scope.spawn(move || self.read(draw))).collect();
+            let maintenance = seeds();
+            let maintenance = scope.spawn(move || self.maintain(maintenance));
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|writer| (writer, seeds()))
+                .map(|(writer, draw)| scope.spawn(move || self.write(writer, draw)))
+                .collect();
+            let written: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+            // Also if one has panicked, so that the others end.
+            self.has_ended.store(true, Ordering::Relaxed);
+            let others = others.into_iter().chain([maintenance]);
+            others.for_each(|other| other.join().expect("no reader has panicked"));
+            written
+        });
+        let numbers = written.into_iter().map(|numbers| numbers.expect("no writer has panicked"));
+        contents(&numbers.collect::<Vec<_>>())
+    }
+
+    fn write(&self, writer: usize, mut draw: Draw) -> Numbers {
+        let mut numbers = [0; GROUPS];
+        for number in 1..=WRITES {
+            let group = draw.below(GROUPS);
+            let removes = draw.one_in(5);
+            let done = self.store.write(|transaction| {
+                for at in 0..KEYS {
+                    let key = key(writer, group, at);
+                    if removes {
+                        assert_eq!(transaction.remove(&key)?, numbers[group] > 0, "a key that was removed");
+                    } else {
+                        transaction.set(&key, &value(number, at))?;
+                    }
+                }
+                Ok(())
+            });
+            match done {
+                Ok(()) => numbers[group] = if removes { 0 } else { number },
+                // Nothing was changed.
+                Err(DiskError::CacheInUse { .. } | DiskError::WriteTooLarge { .. }) => {}
+                Err(error) => panic!("write {number}: {error}"),
+            }
+        }
+        numbers
+    }
+
+    fn maintain(&self, mut draw: Draw) {
+        while !self.has_ended.load(Ordering::Relaxed) {
+            let done = if draw.one_in(4) { self.store.compact().map(drop) } else { self.store.checkpoint() };
+            match done {
+                Ok(()) | Err(DiskError::CacheInUse { .. } | DiskError::WriteTooLarge { .. }) => {}
+                Err(error) => panic!("maintenance: {error}"),
+            }
+        }
+    }
+
+    /// Reads groups, each at one moment. Their numbers never fall.
+    fn read(&self, mut draw: Draw) {
+        let mut seen = [[0; GROUPS]; WRITERS];
+        while !self.has_ended.load(Ordering::Relaxed) {
+            let (writer, group) = (draw.below(WRITERS), draw.below(GROUPS));
+            let found = if draw.one_in(8) && self.store.shape().is_ordered() {
+                self.scan(writer, group)
+            } else {
+                self.get(writer, group)
+            };
+            let found = found.unwrap_or_else(|error| panic!("a read: {error}"));
+            let number = found[0];
+            assert!(found.iter().all(|other| *other == number), "a group of one moment: {found:?}");
+            if number > 0 {
+                assert!(number >= seen[writer][group], "{number} after {}", seen[writer][group]);
+                seen[writer][group] = number;
+            }
+        }
+    }
+
+    fn get(&self, writer: usize, group: usize) -> Result<[u64; KEYS]> {
+        let keys: [_; KEYS] = std::array::from_fn(|at| key(writer, group, at));
+        let found = self.store.get_many(&keys.each_ref().map(|key| &key[..]), usize::MAX)?;
+        Ok(std::array::from_fn(|at| found.get(at).map_or(0, |(_, seen)| checked(seen, at))))
+    }
+
+    /// The same by a walk over all keys.
+    fn scan(&self, writer: usize, group: usize) -> Result<[u64; KEYS]> {
+        let found = self.store.range(&all())?;
+        let of = |wanted: Vec<u8>| found.entries.iter().find(|entry| entry.key == wanted);
+        Ok(std::array::from_fn(|at| of(key(writer, group, at)).map_or(0, |entry| checked(&entry.value, at))))
+    }
+}
+
+/// The number of a value that is whole.
+fn checked(seen: &[u8], at: usize) -> u64 {
+    let number = number_of(seen);
+    assert!(seen == value(number, at), "the value of {number} has bytes of another one");
+    number
+}
+
+fn contents(written: &[Numbers]) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for (writer, numbers) in written.iter().enumerate() {
+        for (group, number) in numbers.iter().enumerate().filter(|group| *group.1 > 0) {
+            all.extend((0..KEYS).map(|at| (key(writer, group, at), value(*number, at))));
+        }
+    }
+    all
+}
+
+fn all() -> Portion<'static> {
+    let (lower, upper, direction) = (Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+    Portion { lower, upper, direction, keys: usize::MAX, bytes: usize::MAX, values: true }
+}
+
+fn read_all(store: &DiskStore) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let found = store.walk(&all()).unwrap();
+    found.entries.into_iter().map(|entry| (entry.key, entry.value)).collect()
+}

@@ -1,0 +1,74 @@
+//! Random operations on whole stores, against a `BTreeMap`.
+//!
+//! ```text
+//!   seed ─► plan.rs       shape, cache, durability, style of keys, faults
+//!             ├─► sequence.rs   one thread on the simulated storage: power cuts, I/O errors, full disks        oracle.rs   what may be there after a crash
+//!             └─► crowd.rs      writers and readers beside checkpoints and compact, on real files (both ways to read) and on the simulated storage
+//! ```
+//!
+//! A slice of the seeds is in the normal tests. `.ci/disk-model [MINUTES]` goes on with others. A failure prints its seed; `SKEIN_SEED=N .ci/disk-model` repeats it: exactly for
+//! a sequence without a background checkpoint, as far as the machine's timing allows for the others.
+
+mod crowd;
+mod draw;
+mod oracle;
+mod plan;
+mod sequence;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+/// Seeds of the normal tests, and of each round of the long one.
+const SLICE: u64 = 24;
+/// A crowd takes as long as some sequences.
+const CROWDS: u64 = 6;
+
+/// Runs a seed; if it fails, says which it was.
+fn run(name: &str, seed: u64, body: impl FnOnce(u64)) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(seed))) {
+        eprintln!("{name}: seed {seed} failed; SKEIN_SEED={seed} .ci/disk-model repeats it");
+        resume_unwind(panic);
+    }
+}
+
+/// The seed that is to be repeated, if one is.
+fn repeated() -> Option<u64> {
+    let seed = std::env::var("SKEIN_SEED").ok()?;
+    Some(seed.parse().expect("SKEIN_SEED is a number"))
+}
+
+fn sequences(seeds: impl IntoIterator<Item = u64>) {
+    seeds.into_iter().for_each(|seed| run("a sequence", seed, sequence::run));
+}
+
+fn crowds(seeds: impl IntoIterator<Item = u64>) {
+    seeds.into_iter().for_each(|seed| run("a crowd", seed, crowd::run));
+}
+
+#[test]
+fn a_store_is_a_sorted_map_through_power_cuts_and_errors() {
+    sequences(0..SLICE);
+}
+
+#[test]
+fn a_crowd_sees_whole_transactions_beside_checkpoints() {
+    crowds(0..CROWDS);
+}
+
+#[test]
+#[ignore = "goes on for SKEIN_MODEL_MINUTES; `.ci/disk-model` runs it"]
+fn random_operations_for_minutes() {
+    if let Some(seed) = repeated() {
+        sequences([seed]);
+        crowds([seed]);
+        return;
+    }
+    let minutes = std::env::var("SKEIN_MODEL_MINUTES").map_or(1, |text| text.parse().expect("a number"));
+    let (begun, mut done) = (Instant::now(), 0);
+    while begun.elapsed() < Duration::from_secs(60 * minutes) {
+        sequences(done * SLICE..(done + 1) * SLICE);
+        crowds(done * CROWDS..(done + 1) * CROWDS);
+        done += 1;
+        eprintln!("{} s: {} sequences, {} crowds", begun.elapsed().as_secs(), done * SLICE, done * CROWDS);
+    }
+}

@@ -1,0 +1,65 @@
+//! What a store must have, and what it may have after a crash.
+
+use std::collections::{BTreeMap, VecDeque};
+
+pub type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What a transaction does to keys, in its order; a removal has no value.
+pub type Delta = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+pub fn apply(map: &mut Map, delta: &Delta) {
+    for (key, value) in delta {
+        match value {
+            Some(value) => _ = map.insert(key.clone(), value.clone()),
+            None => _ = map.remove(key),
+        }
+    }
+}
+
+/// What was written: `promised` and then all of `since`, one by one, is `now`.
+#[derive(Debug, Default)]
+pub struct Oracle {
+    now: Map,
+    promised: Map,
+    since: VecDeque<Delta>,
+}
+
+impl Oracle {
+    pub fn now(&self) -> &Map {
+        &self.now
+    }
+
+    /// Something was written.
+    pub fn write(&mut self, delta: Delta) {
+        apply(&mut self.now, &delta);
+        self.since.push_back(delta);
+    }
+
+    /// A write failed, and may be there or not.
+    pub fn may_write(&mut self, delta: Delta) {
+        self.since.push_back(delta);
+    }
+
+    /// All that was written is to be there after a crash.
+    pub fn promise(&mut self) {
+        self.promised = self.now.clone();
+        self.since.clear();
+    }
+
+    /// Takes what was found after a crash: what was promised, and the first of the writes since, as many as there may be.
+    pub fn recover(&mut self, found: Map) {
+        let mut possible = self.promised.clone();
+        for delta in &self.since {
+            if possible == found {
+                break;
+            }
+            apply(&mut possible, delta);
+        }
+        let differs = |key: &&Vec<u8>| possible.get(*key) != found.get(*key);
+        let first = possible.keys().chain(found.keys()).find(differs);
+        let first = first.map(|key| key[..key.len().min(40)].escape_ascii().to_string());
+        assert!(first.is_none(), "found no state after a write: {first:?} differs from the last one");
+        self.now = found;
+        self.promise();
+    }
+}

@@ -1,0 +1,67 @@
+//! What a seed stands for.
+
+use skein_disk::{DiskOptions, Durability, Policy, Shape};
+
+use crate::draw::{Draw, KeyStyle};
+
+/// The tries, those that are used most more than once.
+const SHAPES: [Shape; 12] = [
+    Shape::Linked,
+    Shape::Classical { n: 4 },
+    Shape::Classical { n: 16 },
+    Shape::Hash { n: 16 },
+    Shape::Linked,
+    Shape::Classical { n: 4 },
+    Shape::Classical { n: 256 },
+    Shape::Hash { n: 4 },
+    Shape::FixedLinked { k: 12 },
+    Shape::FixedClassical { n: 16 },
+    Shape::FixedHash { n: 16 },
+    Shape::FixedLinked { k: 1 },
+];
+
+/// What a sequence does.
+#[derive(Debug)]
+pub struct Plan {
+    pub options: DiskOptions,
+    pub keys: KeyStyle,
+    pub faults: bool,
+    pub steps: usize,
+}
+
+impl Plan {
+    pub fn draw(draw: &mut Draw) -> Self {
+        let shape = draw.of(&SHAPES);
+        let cache_pages = draw.of(&[16, 17, 20, 32, 64, 300]);
+        let longest = match (shape.has_integers_alone(), cache_pages) {
+            // A write has all its pages in memory, and there a node for each symbol.
+            (true, ..64) => 200,
+            (true, _) => 1_024,
+            (false, ..200) => 3_000,
+            (false, _) => 65_535,
+        };
+        let options = DiskOptions {
+            shape,
+            cache_pages,
+            durability: draw.of(&[
+                Durability::Sync,
+                Durability::Sync,
+                Durability::Buffered,
+                Durability::None,
+            ]),
+            policy: draw.of(&[Policy::Lru, Policy::S3Fifo]),
+            checkpoint_bytes: draw.of(&[0, 0, 10_000, 200_000]),
+            segment_bytes: 64 << 10,
+            ..DiskOptions::default()
+        };
+        let keys = draw.of(&[
+            KeyStyle::Short,
+            KeyStyle::Numbered,
+            KeyStyle::Nested,
+            KeyStyle::Longest(longest),
+            KeyStyle::Dense,
+            KeyStyle::Mixed(longest),
+        ]);
+        Self { options, keys, faults: draw.one_in(2), steps: 400 }
+    }
+}
