@@ -227,12 +227,13 @@ fn take(index: &Index, key: &str) -> Option<u64> {
 
 /// A removal that is decided by a closure, against another write of its key: what each was told, and what the key holds at last.
 fn taken_against(
+    keys: Keys,
     other: fn(&Index, &str) -> Option<u64>,
     allowed: fn(Option<u64>, Option<u64>, Option<u64>) -> bool,
 ) {
     models::explore(1, move || {
         let index = Arc::new(new());
-        models::fill(&*index, &[AA, AB]);
+        models::fill(&*index, keys);
         let shared = Arc::clone(&index);
         let thread = loom::thread::spawn(move || take(&shared, AA));
         let told = other(&index, AA);
@@ -246,6 +247,7 @@ fn taken_against(
 #[test]
 fn a_claimed_key_against_put() {
     taken_against(
+        &[AA, AB],
         |index, key| put(index, key, 9),
         |taken, told, last| {
             matches!((taken, told, last), (Some(0), None, Some(9)) | (Some(9), Some(0), None))
@@ -255,14 +257,14 @@ fn a_claimed_key_against_put() {
 
 #[test]
 fn a_claimed_key_against_remove() {
-    taken_against(remove, |taken, told, last| {
+    taken_against(&[AA], remove, |taken, told, last| {
         matches!((taken, told, last), (Some(0), None, None) | (None, Some(0), None))
     });
 }
 
 #[test]
 fn a_claimed_key_against_another_claim() {
-    taken_against(take, |taken, told, last| {
+    taken_against(&[AA], take, |taken, told, last| {
         matches!((taken, told, last), (Some(0), None, None) | (None, Some(0), None))
     });
 }

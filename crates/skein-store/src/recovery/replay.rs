@@ -130,9 +130,9 @@ impl<'s> Replay<'s> {
             if !self.inner.members.note_key(record.key) {
                 return Err(NO_MEMBER.into());
             }
-            self.put_if_newer(&self.inner.members.index, record.key, record.version, row, members)?
+            Self::put_if_newer(&self.inner.members.index, record.key, record.version, row, members)?
         } else {
-            self.put_if_newer(&self.inner.index, record.key, record.version, row, guard)?
+            Self::put_if_newer(&self.inner.index, record.key, record.version, row, guard)?
         };
         if put && is_tombstone {
             tombstones.push((record.member, record.key.to_vec()));
@@ -146,7 +146,6 @@ impl<'s> Replay<'s> {
 
     /// Puts a row unless the key has a version at least as great; returns whether it did.
     fn put_if_newer(
-        &self,
         index: &Index,
         key: &[u8],
         version: u64,
@@ -176,7 +175,7 @@ impl<'s> Replay<'s> {
                 Some(base) if base.version() >= version => return Ok(()),
                 Some(base) if base.version() + 1 == version => {
                     let row = delta.onto(&self.inner.rows, base).ok_or(NO_BASE)?;
-                    if self.put_if_newer(&self.inner.index, key, version, row, guard)? {
+                    if Self::put_if_newer(&self.inner.index, key, version, row, guard)? {
                         return self.change_what_waited(key, version, guard);
                     }
                 }
@@ -203,7 +202,7 @@ impl<'s> Replay<'s> {
                 // Not the record at hand, which brought the row.
                 self.refuse(key, version, why);
             })?;
-            if !self.put_if_newer(&self.inner.index, key, version, row, guard)? {
+            if !Self::put_if_newer(&self.inner.index, key, version, row, guard)? {
                 return Ok(());
             }
         }
