@@ -1,0 +1,139 @@
+//! The smallest runs that go through an index's every operation, in one thread and in several: what Miri and `ThreadSanitizer` have
+//! time for (`.ci/miri`, `.ci/tsan`), and a program of its own, since they build nothing else.
+//!
+//! Values are on the heap, so that each is followed and freed. Keys fill a few nodes and empty them again: nodes are split, grown,
+//! merged and retired, and tables made anew.
+
+#![cfg(not(skein_loom))]
+
+use std::ops::Bound;
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use skein_index::skip_list::variant::BARE;
+use skein_index::{
+    Boxed, Change, Collector, CuckooTrie, Cursor, Guard, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole,
+};
+
+/// Enough for several nodes of every index, and for batches of retired objects.
+const KEYS: u16 = if cfg!(miri) { 32 } else { 80 };
+/// Threads that change and read the same few keys.
+const THREADS: u16 = 3;
+const ROUNDS: u16 = if cfg!(miri) { 10 } else { 2_000 };
+
+/// Keys that all indexes take, some of which begin with others.
+fn key(number: u16) -> Vec<u8> {
+    let mut key = number.to_be_bytes().to_vec();
+    key.resize(2 + usize::from(number % 5), b'k');
+    key
+}
+
+/// All keys, walked by a cursor either way.
+fn walked(index: &impl OrderedIndex<Boxed<u16>>, guard: &impl Guard) -> Vec<u16> {
+    let mut cursor = index.cursor(guard);
+    let mut forward = Vec::new();
+    while cursor.next() {
+        forward.push(*cursor.value().unwrap());
+    }
+    let mut backward = Vec::new();
+    while cursor.prev() {
+        backward.push(*cursor.value().unwrap());
+    }
+    backward.reverse();
+    assert_eq!(forward, backward);
+    forward
+}
+
+fn life_of_keys(index: &impl OrderedIndex<Boxed<u16>>) {
+    for number in 0..KEYS {
+        let guard = index.collector().enter();
+        assert!(index.insert(&key(number), Boxed::new(number + 1), &guard).unwrap().is_none());
+        assert_eq!(index.insert(&key(number), Boxed::new(number), &guard).unwrap(), Some(&(number + 1)));
+    }
+    let keys: Vec<_> = (0..KEYS).map(key).collect();
+    let guard = index.collector().enter();
+    index.get_many(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>(), &guard, |at, value| {
+        assert_eq!(value.copied().map(usize::from), Some(at));
+    });
+    assert_eq!(walked(index, &guard), (0..KEYS).collect::<Vec<_>>());
+    let tripled = |old: Option<&u16>| old.map_or(Change::Keep, |old| Change::Put(Boxed::new(old * 3)));
+    assert!(index.compute(&keys[7], tripled, &guard).unwrap().changed);
+    assert_eq!(index.get(&keys[7], &guard), Some(&21));
+    drop(guard);
+    for number in (0..KEYS).filter(|number| number % 8 != 0) {
+        assert!(index.remove(&key(number), &index.collector().enter()).is_some());
+    }
+    let guard = index.collector().enter();
+    assert_eq!(walked(index, &guard), (0..KEYS).step_by(8).collect::<Vec<_>>());
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    assert_eq!(index.remove_range(all, |_| (), &guard), usize::from(KEYS / 8));
+    guard.flush();
+    drop(guard);
+    assert!(index.is_empty());
+}
+
+fn crowd_of_threads(index: &impl OrderedIndex<Boxed<u16>>) {
+    let barrier = &Barrier::new(usize::from(THREADS));
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                barrier.wait();
+                for round in 0..ROUNDS {
+                    let guard = index.collector().enter();
+                    let number = (round * 7 + thread * 5) % 24;
+                    match (round + thread) % 3 {
+                        0 => assert!(index.remove(&key(number), &guard).is_none_or(|&value| value == number)),
+                        1 => assert!(walked_once(index, &guard).is_sorted()),
+                        _ => assert!(
+                            index
+                                .insert(&key(number), Boxed::new(number), &guard)
+                                .unwrap()
+                                .is_none_or(|&value| value == number)
+                        ),
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// The values that one walk sees while others write.
+fn walked_once(index: &impl OrderedIndex<Boxed<u16>>, guard: &impl Guard) -> Vec<u16> {
+    let mut cursor = index.cursor(guard);
+    let mut values = Vec::new();
+    while cursor.next() {
+        values.push(*cursor.value().unwrap());
+    }
+    values
+}
+
+/// The tests of one index.
+macro_rules! small {
+    ($name:ident, $index:expr) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn life_of_keys() {
+                super::life_of_keys(&$index);
+            }
+
+            #[test]
+            fn crowd_of_threads() {
+                super::crowd_of_threads(&$index);
+            }
+        }
+    };
+}
+
+fn collector() -> Arc<Collector> {
+    Arc::new(Collector::new())
+}
+
+// Narrow nodes where the index has a choice, so that few keys need many of them.
+small!(masstree, Masstree::<_, 3>::with_width(collector()));
+small!(wormhole, Wormhole::<_, 4>::with_variant(collector()));
+small!(cuckoo_trie, CuckooTrie::<_, 1>::with_variant(collector()));
+small!(skip_list, SkipList::<_, 2>::with_variant(collector()));
+small!(bare_skip_list, SkipList::<_, { 2 | BARE }>::with_variant(collector()));
+small!(mlp_index, MlpIndex::new());
