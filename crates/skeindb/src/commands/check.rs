@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use skein_disk::is_disk_folder;
-use skein_log::storage::OsStorage;
 use skein_log::storage::{OsStorage, Storage as _};
 use skein_log::{RecoveryReport, TornTail};
 use skein_store::{Error, Inspection, inspect};
