@@ -4,13 +4,12 @@
 //! without room. At a standstill it needs none: what is in memory then is all that was ever written, and stays so until the end.
 //!
 //! 1. It holds the token, so no commit begins, and the state stays `NO_ROOM` (or the log is poisoned): nobody enters to stay.
-//! 2. Whoever had entered before that state has left: the gate's counters were seen at zero after it. Who enters later finds the state,
-//!    by the argument of `epoch`, 2: its increment comes after the look at the counter, which comes after the state.
+//! 2. Whoever had entered before that state has left: the gate's counters were seen at zero after it. Who enters later finds the state: its
+//!    increment (Acquire) comes after the look at the counter (a read-modify-write, Release; `epoch`, 2), and so its look at the state
+//!    comes after ours, which saw `NO_ROOM`.
 //! 3. So a picture of the memory has everything of the epochs before the present one, durable or not, and of the present one what was written
 //!    so far. It says "before the present epoch" as its end: recovery then takes those for proven, asks no log for them, and replays
 //!    the present one as far as it is durable, by versions.
-
-use skein_sync::atomic::{Ordering, fence};
 
 use super::Shared;
 use super::turns::Token;
@@ -36,8 +35,6 @@ impl Shared {
         if !self.wants_room() {
             return None;
         }
-        // SeqCst: another thread may have set the state; the look at the counters comes after it (2).
-        fence(Ordering::SeqCst);
         self.gate.wait_until_empty();
         Some(Standstill { epoch: self.gate.epoch(), _token: token })
     }

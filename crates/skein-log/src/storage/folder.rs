@@ -66,6 +66,6 @@ pub fn lock_folder(
         if !std::mem::replace(&mut told, true) {
             tracing::info!(path = %folder.display(), %holder, "the folder is in use; waiting for it");
         }
-        std::thread::sleep(BETWEEN_TRIES.min(wait - waited));
+        std::thread::sleep(BETWEEN_TRIES.min(wait.saturating_sub(waited)));
     }
 }

@@ -53,7 +53,7 @@ impl<B> Changed<B> {
 
 impl Changed<Vec<u8>> {
     /// Adds what was changed later.
-    pub(super) fn append(&mut self, later: Self) {
+    pub(super) fn append(&mut self, later: &Self) {
         for entry in &later.entries {
             self.note(later.name(entry), entry.before.clone(), entry.version);
         }
@@ -153,8 +153,12 @@ impl MemberWriter<'_> {
         let state = &mut *self.state;
         match kind {
             Kind::SortedSet => {
-                now.map(|score| state.order.remove(score, name));
-                old.map(|score| state.order.insert(score, name));
+                if let Some(score) = now {
+                    state.order.remove(score, name);
+                }
+                if let Some(score) = old {
+                    state.order.insert(score, name);
+                }
             }
             Kind::Hash => {
                 state.columns = state.columns + u64::from(before.is_some()) - u64::from(seen.is_some());

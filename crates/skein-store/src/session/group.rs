@@ -175,17 +175,20 @@ struct Step {
     anew: bool,
 }
 
+/// What comes later for a key.
+enum Later {
+    /// A put of a value, or a removal.
+    Whole,
+    /// Puts of columns, of which the first one has this place among the steps, counted from the last.
+    Columns { first: usize },
+}
+
 /// The writes that count, in the order in which they are done: what a later one of the same key makes vain is left out, and removals come
 /// last. So a group needs no more places in the index on its way than before it or after it, and undoing it finds them.
 fn steps(writes: &[(&[u8], Op<'_>)]) -> Vec<Step> {
     let all = 0..writes.len();
     if writes.iter().all(|(_, op)| matches!(op, Op::Put(..))) {
         return all.map(|write| Step { write, anew: false }).collect();
-    }
-    /// What comes later for a key.
-    enum Later {
-        Whole,
-        Columns { first: usize },
     }
     let (mut puts, mut removals, mut later) = (Vec::new(), Vec::new(), HashMap::new());
     for write in all.rev() {

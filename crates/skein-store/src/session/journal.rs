@@ -96,7 +96,7 @@ impl Journal {
     /// Notes what a write to a collection's members changed, also if it was refused half-way.
     pub(super) fn changed_members(&mut self, collection: &Arc<Collection>, changed: Changed<Vec<u8>>) {
         match self.members.iter_mut().find(|(other, _)| Arc::ptr_eq(other, collection)) {
-            Some((_, earlier)) => earlier.append(changed),
+            Some((_, earlier)) => earlier.append(&changed),
             None => self.members.push((collection.clone(), changed)),
         }
     }
@@ -144,7 +144,9 @@ impl Writer<'_> {
             }
         }
         collections.retain(|gone| !back.iter().any(|kept| Arc::ptr_eq(kept, gone)));
-        collections.into_iter().for_each(|gone| bury(Some(gone)));
+        for gone in collections {
+            bury(Some(gone));
+        }
     }
 
     /// Puts a row back, or removes a key that had none, if the key is still as the group left it. Returns the collection that the

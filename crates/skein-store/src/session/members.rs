@@ -74,7 +74,7 @@ impl Writer<'_> {
         if state.len() == 0 || std::mem::take(&mut state.cleared) {
             // If the row is another one by now, whoever put that finds the collection dead.
             self.remove_if(key, |row| {
-                row.collection().is_some_and(|other| std::ptr::eq(other, &**collection))
+                row.collection().is_some_and(|other| std::ptr::eq(other, Arc::as_ptr(collection)))
             })?;
             collection.end(&mut state);
         }

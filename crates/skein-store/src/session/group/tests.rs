@@ -39,7 +39,7 @@ fn contents(store: &Store) -> Contents {
             assert_eq!(all.len(), columns.len());
             all.iter()
                 .map(|(name, value)| format!("{}={} ", name.escape_ascii(), value.escape_ascii()))
-                .collect::<String>()
+                .collect::<Vec<_>>()
         });
         let held = format!("{:?} {columns:?} {members:?} until {:?}", row.value(), row.expires_at());
         found.insert(key.to_vec(), held);
