@@ -145,6 +145,48 @@ fn pages_that_have_little_are_merged() {
     }
 }
 
+/// The file of a store, and the pages in use, in bytes.
+fn file_and_used(store: &DiskStore) -> (usize, usize) {
+    (store.stats().buffer.file_pages as usize * PAGE, store.pages_in_use() * PAGE)
+}
+
+/// Nine of ten keys go, from the first on, from the last on, or in no order. The file that `compact`
+/// leaves, and what is used of it, is at most twice that of a store which never had them.
+#[test]
+fn a_thinned_file_is_at_most_twice_a_fresh_one() {
+    const KEYS: u32 = 40_000;
+    let stays = |at: &u32| at % 10 == 3;
+    let scattered = |at: &u32| at.wrapping_mul(0x9e37_79b9);
+    let filled = |numbers: &mut dyn Iterator<Item = u32>| {
+        let options = DiskOptions { cache_pages: 8_000, durability: Durability::Buffered, ..options() };
+        let store = DiskStore::open_on(SimStorage::new().share(), "/db", options).unwrap();
+        numbers.for_each(|at| _ = store.set(format!("{at:08}").as_bytes(), &[at as u8; 250]).unwrap());
+        store.checkpoint().unwrap();
+        store
+    };
+    let fresh = filled(&mut (0..KEYS).filter(stays));
+    fresh.compact().unwrap();
+    let (fresh_file, fresh_used) = file_and_used(&fresh);
+    for order in ["ascending", "descending", "random"] {
+        let store = filled(&mut (0..KEYS));
+        let full = file_and_used(&store);
+        assert!(full.0 > 2 * fresh_file && full.1 > 2 * fresh_used, "{full:?} bytes say nothing");
+        let mut goes: Vec<u32> = (0..KEYS).filter(|at| !stays(at)).collect();
+        match order {
+            "descending" => goes.reverse(),
+            "random" => goes.sort_by_key(scattered),
+            _ => {}
+        }
+        goes.iter().for_each(|at| assert!(store.remove(format!("{at:08}").as_bytes()).unwrap()));
+        store.compact().unwrap();
+        let (file, used) = file_and_used(&store);
+        println!("{order}: {full:?} bytes, now {file} and {used}; fresh {fresh_file} and {fresh_used}");
+        assert!(file <= 2 * fresh_file, "{order}: a file of {file} bytes, {fresh_file} of a fresh one");
+        assert!(used <= 2 * fresh_used, "{order}: {used} bytes in use, {fresh_used} of a fresh one");
+        assert_eq!(store.check().unwrap().keys, KEYS as usize / 10);
+    }
+}
+
 #[test]
 fn a_power_cut_at_any_operation_of_a_compact_loses_nothing() {
     let storage = SimStorage::new();

@@ -91,6 +91,7 @@ fn node_bytes<I: Checked>(make: fn() -> I, keys: &Keys, order: Order) -> (usize,
 }
 
 /// Fails if a thinned index has more than `most` times the bytes of a fresh one.
+#[expect(clippy::cast_precision_loss, reason = "bytes of small indexes")]
 fn gives_back<I: Checked>(make: fn() -> I, sets: Vec<(&str, Keys)>, most: f64) {
     let mut kept = Vec::new();
     for (set, keys) in sets {
