@@ -177,7 +177,9 @@ fn a_thinned_file_is_at_most_twice_a_fresh_one() {
             "random" => goes.sort_by_key(scattered),
             _ => {}
         }
-        goes.iter().for_each(|at| assert!(store.remove(format!("{at:08}").as_bytes()).unwrap()));
+        for at in &goes {
+            assert!(store.remove(format!("{at:08}").as_bytes()).unwrap());
+        }
         store.compact().unwrap();
         let (file, used) = file_and_used(&store);
         println!("{order}: {full:?} bytes, now {file} and {used}; fresh {fresh_file} and {fresh_used}");

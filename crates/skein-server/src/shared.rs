@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use mio::Waker;
 use skein_sync::locks::lock;
 
+use crate::ServerOptions;
 use crate::acl::Acl;
 use crate::checkpoints::Checkpoints;
 use crate::client::Lookups;
@@ -25,7 +26,6 @@ use crate::tls::TlsPort;
 use crate::transport::Transport;
 use crate::warnings::Warnings;
 use crate::worker::loading::Guest;
-use crate::ServerOptions;
 
 /// To who asks for a checkpoint of a server that stops.
 pub(crate) const STOPPING: Fault = Fault::text("ERR the server is stopping");

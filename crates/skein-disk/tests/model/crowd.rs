@@ -164,7 +164,7 @@ impl Crowd {
             match done {
                 Ok(()) => numbers[group] = if removes { 0 } else { number },
                 // Nothing was changed.
-                Err(DiskError::CacheInUse { .. } | DiskError::WriteTooLarge { .. }) => {}
+                Err(DiskError::WriteTooLarge { .. }) => {}
                 Err(error) => panic!("write {number}: {error}"),
             }
         }
@@ -175,7 +175,7 @@ impl Crowd {
         while !self.has_ended.load(Ordering::Relaxed) {
             let done = if draw.one_in(4) { self.store.compact().map(drop) } else { self.store.checkpoint() };
             match done {
-                Ok(()) | Err(DiskError::CacheInUse { .. } | DiskError::WriteTooLarge { .. }) => {}
+                Ok(()) | Err(DiskError::WriteTooLarge { .. }) => {}
                 Err(error) => panic!("maintenance: {error}"),
             }
         }

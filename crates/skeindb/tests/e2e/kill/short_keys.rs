@@ -22,7 +22,7 @@ fn start(folder: &Path) -> Server {
 
 /// Keys of eight bytes, those of a round in order.
 fn keys(round: u64, batch: u64) -> Vec<[u8; 8]> {
-    (0..BATCH).map(|key| (round << 32 | batch * BATCH + key).to_be_bytes()).collect()
+    (0..BATCH).map(|key| ((round << 32) | (batch * BATCH + key)).to_be_bytes()).collect()
 }
 
 /// Sends a command for each key of a batch, batch after batch, until the server is gone; returns the replies.
