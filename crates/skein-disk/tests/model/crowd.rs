@@ -53,7 +53,7 @@ pub fn run(seed: u64) {
         cache_pages: draw.of(&[16, 24, 64]),
         policy: draw.of(&[Policy::Lru, Policy::S3Fifo]),
         // The simulated storage cannot be mapped.
-        reading: if seed % 3 == 0 { Reading::Mapping } else { Reading::Calls },
+        reading: if seed.is_multiple_of(3) { Reading::Mapping } else { Reading::Calls },
         durability: if seed % 3 == 2 { Durability::Sync } else { Durability::Buffered },
         checkpoint_bytes: draw.of(&[0, 100_000]),
         ..DiskOptions::default()

@@ -1,6 +1,6 @@
 //! Random numbers, keys and values.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
+/// `SplitMix64` (Steele, Lea and Flood, 2014).
 #[derive(Debug)]
 pub struct Draw(pub u64);
 

@@ -102,7 +102,6 @@ impl Sequence {
             0..=44 => self.set(),
             45..=64 => self.remove(),
             65..=74 => self.transaction(),
-            75..=77 => self.get(),
             78..=81 => self.range(),
             82 | 83 => self.get_many(),
             84..=86 => self.promise_by(DiskStore::checkpoint),
@@ -193,10 +192,8 @@ impl Sequence {
 
     fn remove_range(&mut self) -> Step {
         let (lower, most) = (self.key(), 1 + self.draw.below(30));
-        let bounds = match self.is_ordered() {
-            true => (Bound::Included(&lower[..]), Bound::Unbounded),
-            false => (Bound::Unbounded, Bound::Unbounded),
-        };
+        let first = if self.is_ordered() { Bound::Included(&lower[..]) } else { Bound::Unbounded };
+        let bounds = (first, Bound::Unbounded);
         let (store, now) = (self.store(), self.oracle.now());
         let mut gone = Delta::new();
         let done = (|| {
@@ -225,7 +222,7 @@ impl Sequence {
     }
 
     fn get_many(&mut self) -> Step {
-        let keys: Vec<_> = (0..1 + self.draw.below(20)).map(|_| self.known_key()).collect();
+        let keys: Vec<_> = (0..=self.draw.below(20)).map(|_| self.known_key()).collect();
         let found =
             self.store().get_many(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>(), usize::MAX)?;
         for (at, key) in keys.iter().enumerate() {
