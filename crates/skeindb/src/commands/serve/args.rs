@@ -38,7 +38,8 @@ Examples:
       for other machines; they need the password
   skein serve --log-dir /disk1/log --log-dir /disk2/log
       logs on two devices
-  skein serve --tls-listen 0.0.0.0:6381 --tls-cert c.pem --tls-key k.pem --password-file pw
+  skein serve --tls-listen 0.0.0.0:6381 --tls-cert c.pem --tls-key k.pem \\
+      --password-file pw
       for other machines, by TLS
   skein serve --config /etc/skein.toml
       options from a file; `skein config` prints one
