@@ -1,5 +1,7 @@
 //! A folder for one run, gone with the value: after errors too.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -19,7 +21,7 @@ impl Scratch {
         // Relaxed: only that numbers differ matters.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("skein-bench-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|error| Error::io("make", &path, error))?;
+        make(&path)?;
         Ok(Self(path))
     }
 
@@ -37,9 +39,15 @@ impl Scratch {
         if path.exists() {
             std::fs::remove_dir_all(&path).map_err(|error| Error::io("empty", &path, error))?;
         }
-        std::fs::create_dir_all(&path).map_err(|error| Error::io("make", &path, error))?;
+        make(&path)?;
         Ok(path)
     }
+}
+
+/// Makes a folder for the owner alone, as data folders are.
+fn make(path: &Path) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| Error::io("make", path, error))
 }
 
 impl Drop for Scratch {

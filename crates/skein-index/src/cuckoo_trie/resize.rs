@@ -28,7 +28,7 @@ const TIGHTER: usize = 2;
 /// The share below which it shrinks.
 const EMPTY: usize = 50;
 /// Tries to make room for a merge before it is put off.
-const TRIES: usize = 4;
+const TRIES: usize = if cfg!(skein_loom) { SLOTS } else { 2 * SLOTS };
 
 impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// The share of slots in use above which the table grows.
@@ -148,13 +148,17 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     /// Merges the last bucket into the one it was split from; false if there is no room for its entries.
+    ///
+    /// Entries of either bucket make way. If only those of the one that stays did, entries whose two buckets
+    /// are just these two would keep it full, and the table from shrinking, until one of their keys went.
     fn merge_last(&self, last: u32) -> bool {
         let into = split_from(last);
         for _ in 0..TRIES {
             match self.merge(last, into) {
                 Ok(()) => return true,
                 Err(Obstacle::Changed) => Backoff::new().wait(),
-                Err(_) if self.free_a_slot(&[into], &[last], true) == Ok(false) => return false,
+                Err(_) if self.free_a_slot(&[into], &[last], true) != Ok(false) => {}
+                Err(_) if self.free_a_slot(&[last], &[into], true) == Ok(false) => return false,
                 Err(_) => {}
             }
         }

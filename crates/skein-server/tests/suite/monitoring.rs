@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::{Client, Running, options, start_with};
 use skein_server::ServerOptions;
@@ -244,7 +244,14 @@ fn prometheus_gets_all_numbers() {
     client.ask("HGET a f");
     client.ask("NOPE");
     let address = running.server.as_ref().and_then(skein_server::Server::metrics_addr).expect("an address");
-    let text = page(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    // A worker counts its requests at the end of its turn, after their replies.
+    let began = Instant::now();
+    let text = loop {
+        let text = page(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        if text.contains("\nskein_requests_total 3.0") || began.elapsed() > Duration::from_mins(1) {
+            break text;
+        }
+    };
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
     assert!(head.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text;"), "{head}");
     for line in [

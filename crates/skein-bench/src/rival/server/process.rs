@@ -1,6 +1,7 @@
 //! A server as a process of ours: started, watched, ended.
 
 use std::fs::File;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -54,17 +55,17 @@ impl Process {
         Ok(process)
     }
 
-    /// Waits until it listens.
+    /// Waits until it serves: one that listens may still be reading its data back.
     fn wait(&mut self) -> Result<()> {
         let since = Instant::now();
-        while TcpStream::connect(self.address).is_err() {
+        while !serves(self.address) {
             if let Ok(Some(status)) = self.child.try_wait() {
                 let words = self.last_words();
                 return Err(Error::Failed(format!("{} ended at its start ({status}){words}", self.name)));
             }
             if since.elapsed() > PATIENCE {
                 return Err(Error::Failed(format!(
-                    "{} does not listen on {} after {} s{}",
+                    "{} does not serve on {} after {} s{}",
                     self.name,
                     self.address,
                     PATIENCE.as_secs(),
@@ -84,6 +85,20 @@ impl Process {
         let last = &lines[lines.len().saturating_sub(LAST_WORDS)..];
         if last.is_empty() { String::new() } else { format!("; it said: {}", last.join(" | ")) }
     }
+}
+
+/// Whether a server answers there, and not that it is loading. What PING is no command to answers with an
+/// error, and serves.
+fn serves(address: SocketAddr) -> bool {
+    let ask = || {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(b"PING\r\n")?;
+        let mut reply = [0; 8];
+        let len = stream.read(&mut reply)?;
+        Ok::<_, std::io::Error>(len > 0 && !reply.starts_with(b"-LOADING"))
+    };
+    ask().unwrap_or(false)
 }
 
 impl Running for Process {

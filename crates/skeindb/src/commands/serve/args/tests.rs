@@ -222,7 +222,12 @@ fn every_store_option_reaches_its_field() {
 fn defaults_are_those_of_the_libraries() {
     let (store, (_, server)) = (memory(""), options(""));
     assert_eq!(format!("{server:?}"), format!("{:?}", ServerOptions::default()));
-    let expected = StoreOptions { storage: store.storage.clone(), ..StoreOptions::default() };
+    // Every clock counts from its own moment.
+    let expected = StoreOptions {
+        storage: store.storage.clone(),
+        clock: store.clock.clone(),
+        ..StoreOptions::default()
+    };
     assert_eq!(format!("{store:?}"), format!("{expected:?}"));
 }
 
