@@ -18,6 +18,7 @@ use skein_store::{OpenProgress, OpenProgressSeen};
 
 use crate::ServerOptions;
 use crate::acl::Acl;
+use crate::warnings::Warnings;
 
 /// What is known of a server before it has data.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(crate) struct Loading {
     /// Connections that were let in, and those that were not.
     pub accepted: AtomicU64,
     pub refused: AtomicU64,
+    /// Those that strangers can cause.
+    pub warnings: Warnings,
     ended: AtomicBool,
 }
 
@@ -55,6 +58,7 @@ impl Loading {
             next_client: AtomicU64::new(1),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            warnings: Warnings::default(),
             ended: AtomicBool::new(false),
         }
     }

@@ -175,7 +175,7 @@ impl Hall {
                                 | io::ErrorKind::ConnectionReset
                         ) => {}
                     Err(cause) => {
-                        tracing::warn!(%cause, "cannot accept connections; trying again");
+                        self.loading.warnings.cannot_accept(&cause);
                         rest = Some(REST);
                         break;
                     }
@@ -269,6 +269,9 @@ fn serve(
         connection.client.refresh(&loading.acl.users);
         while connection.input.queued() > 0 && !connection.closing && has_room(output) {
             requests::answer(connection, output, loading);
+        }
+        if connection.attacked {
+            return Err(Gone);
         }
         end_of_input(connection, output);
     }

@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::commands::access::denied::fault as denied_fault;
 use crate::commands::connection::{Entrance, auth_at, hello_at, refuse_unauthenticated, reset_at};
 use crate::commands::server::check_shutdown;
-use crate::commands::{Command, Fault, Resolved, refuse};
+use crate::commands::{Command, Fault, Resolved, is_cross_protocol, refuse};
 use crate::info;
 use crate::loading::Loading;
 use crate::resp::{Args, Reply};
@@ -29,6 +29,11 @@ pub(super) fn answer(connection: &mut Connection, output: &mut Output, loading: 
                 false
             }
         },
+        _ if is_cross_protocol(args.get(0)) => {
+            loading.warnings.cross_protocol(&client.card);
+            connection.attacked = true;
+            true
+        }
         other => {
             refuse(other, &args, &mut reply);
             false
