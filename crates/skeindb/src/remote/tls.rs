@@ -92,10 +92,12 @@ impl Access<'_> {
     pub(super) fn explain(&self, address: &str, error: &io::Error) -> Option<Failure> {
         let why = match error.get_ref().and_then(|inner| inner.downcast_ref()) {
             Some(error) => self.reason(error),
-            // Only a handshake has a limit.
-            None if error.kind() == ErrorKind::WouldBlock => {
-                "it did not answer in 10 seconds; is that its port for TLS?".to_owned()
-            }
+            // Only a handshake has a limit. A port for plain text waits for the end of a line, as Redis's does.
+            None if error.kind() == ErrorKind::WouldBlock => format!(
+                "it did not answer in 10 seconds, so it hangs or does not speak TLS; is that its port for plain \
+                 text? Then leave out --{}tls",
+                self.prefix
+            ),
             None => return None,
         };
         Some(Failure::new(format!("cannot speak TLS with {address}: {why}")))

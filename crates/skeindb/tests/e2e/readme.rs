@@ -76,7 +76,10 @@ fn the_readme_names_what_exists() {
 #[test]
 fn links_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let docs = ["docs", "docs/design"].into_iter().flat_map(|folder| {
+        let files = std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|path| path.is_file())
+    });
     let pages =
         ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(|page| root.join(page));
     for page in pages.into_iter().chain(docs) {
