@@ -220,6 +220,9 @@ fn info_tells_of_the_run_and_that_there_is_no_cluster() {
 /// of a scan ends when matching took long, and what is there is found all the same.
 #[test]
 fn scans_with_costly_patterns_end_pages_early() {
+    if crate::common::skipped("the patterns cost much on long keys alone") {
+        return;
+    }
     let server = start();
     let mut client = server.connect();
     let name = |i: usize| [&vec![b'a'; 30_000][..], format!("{i:03}").as_bytes()].concat();
