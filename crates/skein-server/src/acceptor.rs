@@ -32,6 +32,12 @@ pub(crate) struct Acceptor {
     listeners: Vec<Listener>,
 }
 
+/// Returns whether accepting may go on at once: the client went away before it was accepted, or a signal came.
+pub(crate) fn concerns_one_client(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), Interrupted | ConnectionAborted | ConnectionReset)
+}
+
 impl Acceptor {
     /// With the ports, and with connections that were made before there was data.
     pub(crate) fn new(
@@ -69,14 +75,7 @@ impl Acceptor {
             match listener.accept() {
                 Ok(stream) => self.place(stream),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
-                // The client went away before it was accepted.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::Interrupted
-                            | io::ErrorKind::ConnectionAborted
-                            | io::ErrorKind::ConnectionReset
-                    ) => {}
+                Err(error) if concerns_one_client(&error) => {}
                 Err(cause) => {
                     self.shared.warnings.cannot_accept(&cause);
                     return Some(REST);

@@ -25,7 +25,7 @@ use super::output::Output;
 use super::slots::Slots;
 use super::{EVENTS, WAKE};
 use crate::StartError;
-use crate::acceptor::{NO_PASSWORD, REST, TOO_MANY};
+use crate::acceptor::{NO_PASSWORD, REST, TOO_MANY, concerns_one_client};
 use crate::client::Client;
 use crate::clients::{Card, Place};
 use crate::loading::Loading;
@@ -167,13 +167,7 @@ impl Hall {
                 match self.listeners[port].accept() {
                     Ok(stream) => self.admit(stream),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(error)
-                        if matches!(
-                            error.kind(),
-                            io::ErrorKind::Interrupted
-                                | io::ErrorKind::ConnectionAborted
-                                | io::ErrorKind::ConnectionReset
-                        ) => {}
+                    Err(error) if concerns_one_client(&error) => {}
                     Err(cause) => {
                         self.loading.warnings.cannot_accept(&cause);
                         rest = Some(REST);
