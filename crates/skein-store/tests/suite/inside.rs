@@ -42,7 +42,7 @@ fn what_waits_for_the_own_write_is_refused() {
                 writer.put(b"before", b"1")?;
                 try_all(&store);
                 assert_eq!(store.get(b"before")?.as_deref(), Some(&b"1"[..]), "reads work");
-                other.put(b"another store", b"1")?;
+                other.put(b"another", b"1")?;
                 other.checkpoint()?;
                 writer.update::<Error>(b"within", |_, rows| {
                     try_all(&store);
