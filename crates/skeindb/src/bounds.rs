@@ -12,8 +12,9 @@ pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 /// The range between two arguments, or under a prefix.
 ///
 /// # Errors
-/// A text that says what a bound looks like.
+/// A text that says what a bound looks like. `names` are those of the arguments.
 pub fn range(
+    names: [&str; 2],
     min: Option<&OsString>,
     max: Option<&OsString>,
     prefix: Option<&OsString>,
@@ -26,11 +27,11 @@ pub fn range(
         None => Ok(Bound::Unbounded),
         Some(text) => parse(text, open).ok_or_else(|| {
             let text = text.escape_ascii();
-            format!("--{name} {text} is not a bound; write [key to include it, (key to leave it out, - or + for no bound")
+            format!("{name} {text} is not a bound; write [key to include it, (key to leave it out, - or + for no bound")
         }),
     }
     };
-    Ok((bound(min, b"-", "min")?, bound(max, b"+", "max")?))
+    Ok((bound(min, b"-", names[0])?, bound(max, b"+", names[1])?))
 }
 
 fn parse(text: &[u8], open: &[u8]) -> Option<Bound<Vec<u8>>> {
@@ -47,15 +48,6 @@ pub fn under(prefix: &[u8]) -> Range {
     (Bound::Included(prefix.to_vec()), successor(prefix).map_or(Bound::Unbounded, Bound::Excluded))
 }
 
-/// A bound as the server's commands take it.
-pub fn argument(bound: &Bound<Vec<u8>>, unbounded: &[u8]) -> Vec<u8> {
-    match bound {
-        Bound::Included(key) => [b"[", key.as_slice()].concat(),
-        Bound::Excluded(key) => [b"(", key.as_slice()].concat(),
-        Bound::Unbounded => unbounded.to_vec(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,15 +56,19 @@ mod tests {
         text.into()
     }
 
+    fn between(min: Option<&OsString>, max: Option<&OsString>) -> Result<Range, String> {
+        range(["--min", "--max"], min, max, None)
+    }
+
     #[test]
     fn bounds() {
-        let (min, max) = range(Some(&os("[a")), Some(&os("(b")), None).unwrap();
+        let (min, max) = between(Some(&os("[a")), Some(&os("(b"))).unwrap();
         assert_eq!(min, Bound::Included(b"a".to_vec()));
         assert_eq!(max, Bound::Excluded(b"b".to_vec()));
-        assert_eq!(range(Some(&os("-")), Some(&os("+")), None), Ok((Bound::Unbounded, Bound::Unbounded)));
-        assert_eq!(range(Some(&os("[")), None, None).unwrap().0, Bound::Included(Vec::new()));
+        assert_eq!(between(Some(&os("-")), Some(&os("+"))), Ok((Bound::Unbounded, Bound::Unbounded)));
+        assert_eq!(between(Some(&os("[")), None).unwrap().0, Bound::Included(Vec::new()));
         for bad in ["a", "", "+"] {
-            assert!(range(Some(&os(bad)), None, None).unwrap_err().contains("[key to include"));
+            assert!(between(Some(&os(bad)), None).unwrap_err().contains("--min"));
         }
     }
 
@@ -81,12 +77,5 @@ mod tests {
         assert_eq!(under(b"a\xff"), (Bound::Included(b"a\xff".to_vec()), Bound::Excluded(b"b".to_vec())));
         assert_eq!(under(b"\xff"), (Bound::Included(b"\xff".to_vec()), Bound::Unbounded));
         assert_eq!(under(b""), (Bound::Included(Vec::new()), Bound::Unbounded));
-    }
-
-    #[test]
-    fn arguments() {
-        assert_eq!(argument(&Bound::Included(b"k".to_vec()), b"-"), b"[k");
-        assert_eq!(argument(&Bound::Excluded(b"k".to_vec()), b"-"), b"(k");
-        assert_eq!(argument(&Bound::Unbounded, b"+"), b"+");
     }
 }

@@ -26,7 +26,7 @@ Exit codes:
   1  failed; the last line on standard error says why
   2  wrong command line; nothing was tried
   3  the data folder is damaged
-  4  done, but part of the input was refused (load, dump, copy)";
+  4  done, but part of the input was refused (load, dump, range, copy)";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

@@ -26,6 +26,11 @@ impl Interrupt {
         Ok(noted)
     }
 
+    /// Notes signals from now on, in a flag that the caller waits by.
+    pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
+        Self::noted().map(|noted| noted.0)
+    }
+
     /// Whether one came.
     pub fn came(&self) -> bool {
         // Relaxed: it is ordered with nothing.

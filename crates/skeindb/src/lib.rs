@@ -59,6 +59,7 @@
 //! - [`index`] has the ordered in-memory indexes by themselves, without logs.
 //! - [`storage`] is the trait behind all file access; [`inspect`] reads a data folder and changes nothing.
 //! - [`client`] is a small blocking client for a SkeinDB server.
+//! - [`cluster`] reads ranges over all nodes of a Redis or Valkey cluster that has SkeinDB's module.
 //!
 //! Programs that embed the store turn off the feature `cli`, which only the `skein` command needs.
 
@@ -72,8 +73,14 @@ pub use skein_store::{
 };
 
 pub mod client;
+pub mod cluster;
 
 /// The README's Rust example is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The Rust example of the page on clusters is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/cluster.md")]
+struct ClusterPage;

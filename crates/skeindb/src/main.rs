@@ -42,6 +42,10 @@ Examples:
       one key per line, into a running server
   skein dump --from 127.0.0.1:6380 --prefix bin/
       keys and values, in order
+  skein range --cluster 10.0.0.1:7000 --prefix bin/
+      keys of a whole Redis cluster that has the module skein
+  skein count --prefix bin/
+      how many keys there are
   skein stats --watch
       what a server does, second by second
   skein check ./skein-data
@@ -76,6 +80,8 @@ enum Command {
     Config(commands::config::Args),
     Load(commands::load::Args),
     Dump(commands::dump::Args),
+    Range(commands::range::Args),
+    Count(commands::count::Args),
     Check(commands::check::Args),
     Compact(commands::compact::Args),
     Copy(commands::copy::Args),
@@ -120,6 +126,8 @@ fn main() -> ExitCode {
         Command::Config(args) => commands::config::run(args, Cli::command()),
         Command::Load(args) => commands::load::run(args),
         Command::Dump(args) => commands::dump::run(args),
+        Command::Range(args) => commands::range::run(args),
+        Command::Count(args) => commands::count::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Compact(args) => commands::compact::run(args),
         Command::Copy(args) => commands::copy::run(args),

@@ -1,5 +1,6 @@
 //! The progress bar: only on a terminal, with rate and time left.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
@@ -132,8 +133,13 @@ impl Parts {
 
     /// Starts a bar.
     pub fn start() -> Self {
-        let bar =
-            ProgressBar::new(Self::FINE.into()).with_style(style("{bar:30} {percent}% · {msg} · {eta} left"));
+        // Hidden where standard error is no terminal.
+        Self::on(ProgressDrawTarget::stderr())
+    }
+
+    fn on(target: ProgressDrawTarget) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(Self::FINE.into()), target)
+            .with_style(style("{bar:30} {percent}% · {msg} · {eta} left"));
         Self(bar)
     }
 
@@ -169,6 +175,13 @@ pub fn grouped(number: u64) -> String {
 /// So many of something: `1 key`, `1,234 keys`.
 pub fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// Refused keys by type: `3 (2 lists, 1 stream)`.
+pub fn by_type(refused: &BTreeMap<String, u64>) -> String {
+    let all: u64 = refused.values().sum();
+    let types: Vec<String> = refused.iter().map(|(kind, keys)| counted(*keys, kind)).collect();
+    if all == 0 { "0".to_owned() } else { format!("{all} ({})", types.join(", ")) }
 }
 
 /// Records per second, for people.
@@ -283,6 +296,19 @@ mod tests {
         let (unknown, words) = shown(None);
         assert!(unknown.contains("1,500 keys ·") && !unknown.contains('%'), "{unknown:?}");
         assert_eq!(words, "1,500 keys");
+    }
+
+    #[test]
+    fn parts_show_what_is_done_and_the_time_left() {
+        let screen = Screen::default();
+        let parts = Parts::on(ProgressDrawTarget::term_like(Box::new(screen.clone())));
+        parts.update("reading the data back, 1,500 records", 0.25);
+        parts.0.force_draw();
+        let shown = screen.text();
+        for part in ["25% ·", "reading the data back, 1,500 records ·", " left"] {
+            assert!(shown.contains(part), "{part:?} is not in {shown:?}");
+        }
+        parts.finish();
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::console;
 use crate::disk;
 use crate::exit::{Exit, Failure};
 use crate::foreign::refuse_foreign;
-use crate::remote::{ServerArgs, ServerTarget};
+use crate::remote::{Access, ServerArgs, ServerTarget};
 
 /// Where `skein serve` listens unless told otherwise.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:6380";
@@ -57,6 +57,11 @@ pub enum Contents {
 }
 
 impl TargetArgs {
+    /// How to get into the server.
+    pub fn access(&self) -> Access<'_> {
+        self.access.access()
+    }
+
     /// What the options say.
     pub fn target(&self) -> Target<'_> {
         match &self.data {

@@ -14,6 +14,7 @@
 
 use std::io::{self, BufReader, ErrorKind, Write};
 use std::net::{Shutdown, ToSocketAddrs};
+use std::ops::Bound;
 use std::path::Path;
 #[cfg(feature = "tls")]
 use std::sync::Arc;
@@ -27,6 +28,25 @@ mod tls;
 pub use reply::Reply;
 
 use stream::Stream;
+
+/// Writes a bound of a range of keys as the ordered commands take it: `[key` or `(key`, or
+/// `unbounded`, which is `-` for the smallest and `+` for the greatest key.
+///
+/// ```
+/// use std::ops::Bound;
+///
+/// use skeindb::client::bound;
+///
+/// assert_eq!(bound(&Bound::Excluded(b"goose"), b"+"), b"(goose");
+/// assert_eq!(bound(&Bound::<&[u8]>::Unbounded, b"+"), b"+");
+/// ```
+pub fn bound(bound: &Bound<impl AsRef<[u8]>>, unbounded: &[u8]) -> Vec<u8> {
+    match bound {
+        Bound::Included(key) => [b"[", key.as_ref()].concat(),
+        Bound::Excluded(key) => [b"(", key.as_ref()].concat(),
+        Bound::Unbounded => unbounded.to_vec(),
+    }
+}
 
 /// A connection.
 #[derive(Debug)]
@@ -42,6 +62,15 @@ impl Client {
     /// No connection could be made.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         stream::tcp(address).and_then(|socket| Self::over(Stream::Tcp(socket)))
+    }
+
+    /// Connects to `address`, and waits at most `timeout` for each of the addresses that its name
+    /// has.
+    ///
+    /// # Errors
+    /// No connection could be made.
+    pub fn connect_within(address: impl ToSocketAddrs, timeout: Duration) -> io::Result<Self> {
+        stream::tcp_within(address, timeout).and_then(|socket| Self::over(Stream::Tcp(socket)))
     }
 
     /// Connects to a Unix socket.
@@ -65,6 +94,22 @@ impl Client {
         config: Arc<rustls::ClientConfig>,
     ) -> io::Result<Self> {
         Self::over(Stream::Tls(tls::TlsStream::handshake(stream::tcp(address)?, name, config)?))
+    }
+
+    /// Connects as [`connect_tls`](Self::connect_tls) does, and waits at most `timeout` for each of
+    /// the addresses that the name of the server has.
+    ///
+    /// # Errors
+    /// Those of [`connect_tls`](Self::connect_tls).
+    #[cfg(feature = "tls")]
+    pub fn connect_tls_within(
+        address: impl ToSocketAddrs,
+        name: rustls::pki_types::ServerName<'static>,
+        config: Arc<rustls::ClientConfig>,
+        timeout: Duration,
+    ) -> io::Result<Self> {
+        let socket = stream::tcp_within(address, timeout)?;
+        Self::over(Stream::Tls(tls::TlsStream::handshake(socket, name, config)?))
     }
 
     fn over(stream: Stream) -> io::Result<Self> {
@@ -105,11 +150,28 @@ impl Client {
     /// # Errors
     /// The connection failed.
     pub fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> io::Result<Vec<Reply>> {
+        self.send(commands)?;
+        commands.iter().map(|_| self.receiver.read()).collect()
+    }
+
+    /// Sends commands and does not wait for their replies; [`receive`](Self::receive) reads them,
+    /// one by one.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub fn send<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> io::Result<()> {
         for command in commands {
             self.sender.push(command.as_ref());
         }
-        self.sender.flush()?;
-        commands.iter().map(|_| self.receiver.read()).collect()
+        self.sender.flush()
+    }
+
+    /// Reads the reply to the oldest command that was sent and has none yet.
+    ///
+    /// # Errors
+    /// The connection failed or ended, or the server sent something that is not RESP.
+    pub fn receive(&mut self) -> io::Result<Reply> {
+        self.receiver.read()
     }
 
     /// The two directions, for two threads.

@@ -25,8 +25,10 @@ pub enum Reply {
     Bulk(Vec<u8>),
     /// Nothing: RESP2's null string or null array, or RESP3's null.
     Null,
-    /// A list; also RESP3's sets and pushes.
+    /// A list; also RESP3's pushes.
     Array(Vec<Reply>),
+    /// RESP3's set.
+    Set(Vec<Reply>),
     /// RESP3's map.
     Map(Vec<(Reply, Reply)>),
     /// RESP3's boolean.
@@ -50,10 +52,10 @@ impl Reply {
         }
     }
 
-    /// The items of a list.
+    /// The items of a list or a set.
     pub fn into_array(self) -> Option<Vec<Reply>> {
         match self {
-            Self::Array(items) => Some(items),
+            Self::Array(items) | Self::Set(items) => Some(items),
             _ => None,
         }
     }
@@ -91,15 +93,10 @@ fn show(reply: &Reply, indent: usize, out: &mut fmt::Formatter<'_>) -> fmt::Resu
         Reply::Boolean(value) => write!(out, "({value})"),
         Reply::Number(text) => write!(out, "(double) {text}"),
         Reply::Array(items) if items.is_empty() => write!(out, "(empty array)"),
+        Reply::Set(items) if items.is_empty() => write!(out, "(empty set)"),
         Reply::Map(pairs) if pairs.is_empty() => write!(out, "(empty hash)"),
-        Reply::Array(items) => {
-            let width = items.len().to_string().len();
-            items.iter().enumerate().try_for_each(|(at, item)| {
-                line_start(at, indent, out)?;
-                write!(out, "{:>width$}) ", at + 1)?;
-                show(item, indent + width + 2, out)
-            })
-        }
+        Reply::Array(items) => show_items(items, ')', indent, out),
+        Reply::Set(items) => show_items(items, '~', indent, out),
         Reply::Map(pairs) => {
             let width = pairs.len().to_string().len();
             pairs.iter().enumerate().try_for_each(|(at, (name, value))| {
@@ -111,6 +108,16 @@ fn show(reply: &Reply, indent: usize, out: &mut fmt::Formatter<'_>) -> fmt::Resu
             })
         }
     }
+}
+
+/// Shows numbered items, with `mark` behind the numbers.
+fn show_items(items: &[Reply], mark: char, indent: usize, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let width = items.len().to_string().len();
+    items.iter().enumerate().try_for_each(|(at, item)| {
+        line_start(at, indent, out)?;
+        write!(out, "{:>width$}{mark} ", at + 1)?;
+        show(item, indent + width + 2, out)
+    })
 }
 
 /// The first item of a list stands on the line where the list began.
@@ -170,7 +177,10 @@ fn read_nested(input: &mut impl BufRead, depth: usize) -> io::Result<Reply> {
         },
         b'*' | b'~' | b'>' => match length(text)? {
             None => Reply::Null,
-            Some(count) => Reply::Array(read_items(input, count, depth)?),
+            Some(count) => {
+                let items = read_items(input, count, depth)?;
+                if kind == b'~' { Reply::Set(items) } else { Reply::Array(items) }
+            }
         },
         b'%' => {
             let count = length(text)?.unwrap_or(0);
@@ -226,6 +236,9 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     }
     if line.starts_with(TLS_ALERT) {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "the server speaks TLS on this port"));
+    }
+    if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE {
+        return Err(ended());
     }
     if !line.ends_with(b"\r\n") {
         return Err(malformed("a line that does not end"));
@@ -283,6 +296,7 @@ mod tests {
         assert_eq!(parse(b"!5\r\nERR x\r\n").unwrap(), Reply::Error("ERR x".to_owned()));
         let map = Reply::Map(vec![(Reply::Simple("k".to_owned()), Reply::Integer(1))]);
         assert_eq!(parse(b"%1\r\n+k\r\n:1\r\n").unwrap(), map);
+        assert_eq!(parse(b"~1\r\n:1\r\n").unwrap(), Reply::Set(vec![Reply::Integer(1)]));
     }
 
     #[test]
@@ -302,6 +316,17 @@ mod tests {
         ];
         for case in cases {
             assert!(parse(case).is_err(), "{:?} was taken", case.escape_ascii().to_string());
+        }
+    }
+
+    /// Incident: a reply that was cut off within a line was called malformed. Consequence: a
+    /// cluster's client did not wait for the node's failover. Fix: a line without an end is the end
+    /// of the connection.
+    #[test]
+    fn a_line_that_is_cut_off_is_the_end_of_the_connection() {
+        for case in [&b""[..], b"+O", b"+OK\r", b"$4\r\nab", b"*2\r\n:1\r\n:"] {
+            let error = parse(case).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{}", case.escape_ascii());
         }
     }
 

@@ -37,6 +37,18 @@ pub(super) fn tcp(address: impl ToSocketAddrs) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
+/// Connects over TCP, with a time limit for each of the addresses that a name has.
+pub(super) fn tcp_within(address: impl ToSocketAddrs, timeout: Duration) -> io::Result<TcpStream> {
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(stream) => return stream.set_nodelay(true).map(|()| stream),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
 impl Stream {
     pub(super) fn unix(path: &Path) -> io::Result<Self> {
         UnixStream::connect(path).map(Self::Unix)

@@ -7,6 +7,10 @@
 //!                                                      others   named and counted
 //! ```
 //!
+//! A target may be a cluster: each write goes to the primary of its key's slot, also while slots
+//! migrate and primaries fail over. All writes of a copy may be repeated, so one whose connection
+//! broke is sent again.
+//!
 //! What is asked is in Redis since version 2.8. The source goes on serving: a key that changes meanwhile is copied as it was before or after, or in pieces of both.
 
 use std::collections::BTreeMap;
@@ -16,8 +20,8 @@ use skeindb::client::Reply;
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
-use crate::progress::{self, Keys, counted};
-use crate::remote::{FromArgs, Peer, ServerTarget, ToArgs};
+use crate::progress::{self, Keys, by_type};
+use crate::remote::{Answers, ClusterTarget, FromArgs, Peer, ServerTarget, ToArgs};
 use crate::target::DEFAULT_ADDRESS;
 
 mod same;
@@ -36,11 +40,13 @@ Examples:
   skein copy --from rediss://redis:6379 --from-tls-ca ca.pem \\
       --from-password-file pw
       by TLS; what is said of --from is there for --to
+  skein copy --from 127.0.0.1:6379 --to-cluster 10.0.0.1:7000
+      into a Redis cluster, each key to its node
 
 A key that is there already is replaced. Lists, sets and streams are not copied: the first are named, all are counted by type, and exit code 4 says \
-that there were some. A source that is the target by another name is refused. Ctrl-C ends it, and says how far it came; what was copied stays.";
+that there were some. A source that is the target by another name, or a node of it, is refused. Ctrl-C ends it, and says how far it came; what was copied stays.";
 
-/// Copy all keys of a Redis server into a running server.
+/// Copy all keys of a Redis server into a running server, or into a cluster.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -50,6 +56,10 @@ pub struct Args {
     /// The server to write to, likewise.
     #[arg(long, value_name = "SERVER", default_value = DEFAULT_ADDRESS)]
     to: String,
+    /// A node of the cluster to write to, in place of a server: each key is written at the node
+    /// that has its slot. May be given several times, or with commas.
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', conflicts_with = "to")]
+    to_cluster: Vec<String>,
     #[command(flatten)]
     from_access: FromArgs,
     #[command(flatten)]
@@ -68,8 +78,17 @@ pub struct Args {
 /// Runs `skein copy`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let mut from = ServerTarget { address: &args.from, access: args.from_access.access() }.connect()?;
-    let mut to = ServerTarget { address: &args.to, access: args.to_access.access() }.connect()?;
-    same::refuse(&mut from, &mut to)?;
+    if args.to_cluster.is_empty() {
+        let mut to = ServerTarget { address: &args.to, access: args.to_access.access() }.connect()?;
+        same::refuse(&mut from, &mut to)?;
+        return copy_into(to, from, args);
+    }
+    let to = ClusterTarget { nodes: &args.to_cluster, access: args.to_access.access() }.connect()?;
+    same::refuse_member(&mut from, &to)?;
+    copy_into(to, from, args)
+}
+
+fn copy_into(to: impl Answers, mut from: Peer, args: &Args) -> Result<Exit, Failure> {
     let mut copy = Copy {
         progress: Keys::start(total(&mut from, &args.pattern)?, args.quiet),
         from,
@@ -106,13 +125,6 @@ fn total(from: &mut Peer, pattern: &str) -> Result<Option<u64>, Failure> {
     Ok(if let Reply::Integer(keys) = size { Some(keys.unsigned_abs()) } else { None })
 }
 
-/// Refused keys by type: `3 (2 lists, 1 stream)`.
-fn by_type(refused: &BTreeMap<String, u64>) -> String {
-    let all: u64 = refused.values().sum();
-    let types: Vec<String> = refused.iter().map(|(kind, keys)| counted(*keys, kind)).collect();
-    if all == 0 { "0".to_owned() } else { format!("{all} ({})", types.join(", ")) }
-}
-
 /// What there is to know of a key before it is read.
 struct Found {
     key: Vec<u8>,
@@ -121,9 +133,9 @@ struct Found {
     left: Option<i64>,
 }
 
-struct Copy {
+struct Copy<T> {
     from: Peer,
-    to: Peer,
+    to: T,
     progress: Keys,
     named_most: u64,
     copied: u64,
@@ -132,7 +144,7 @@ struct Copy {
     interrupt: Interrupt,
 }
 
-impl Copy {
+impl<T: Answers> Copy<T> {
     fn all(&mut self, pattern: &[u8]) -> Result<(), Failure> {
         let mut cursor = b"0".to_vec();
         loop {

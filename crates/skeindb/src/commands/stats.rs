@@ -8,7 +8,7 @@ use skeindb::client::Reply;
 use crate::console;
 use crate::disk;
 use crate::exit::{Exit, Failure};
-use crate::remote::ServerTarget;
+use crate::remote::{Answers, ServerTarget};
 use crate::target::{self, FolderTarget, Target, TargetArgs};
 use crate::units::{parse_duration, show_size};
 

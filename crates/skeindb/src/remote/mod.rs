@@ -5,6 +5,9 @@
 //!   --user, --tls-ca, ...   args ────┼─► ServerTarget ─ connect: open, AUTH, PING ─► Peer ─ ask ─► replies, or a Failure
 //!   files of certificates   tls ─────┘
 //! ```
+//!
+//! A cluster is a `ClusterTarget`, with the same options, and becomes a `ClusterPeer`. The trait
+//! `Answers` has the requests to either.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -14,11 +17,15 @@ use skeindb::client::{Client, Receiver, Reply, Sender};
 use crate::exit::Failure;
 
 mod address;
+mod answers;
 mod args;
+mod cluster;
 mod password;
 mod tls;
 
+pub use answers::Answers;
 pub use args::{Access, FromArgs, ServerArgs, ToArgs};
+pub use cluster::{ClusterPeer, ClusterTarget, cluster_failure};
 pub use password::read_password;
 
 use address::{Address, Place};
@@ -132,62 +139,23 @@ impl Peer {
     pub fn split(self) -> (Sender, Receiver) {
         self.client.split()
     }
+}
 
-    /// The reply to a command, also if it is an error.
-    pub fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure> {
+impl Answers for Peer {
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn prefix(&self) -> &'static str {
+        self.prefix
+    }
+
+    fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure> {
         self.client.call(command).map_err(|error| lost(&self.address, &error))
     }
 
-    /// The reply to a command; an error is a failure.
-    pub fn one(&mut self, command: &[&[u8]]) -> Result<Reply, Failure> {
-        let reply = self.call(command)?;
-        self.checked(reply)
-    }
-
-    /// The replies to a pipeline, errors among them.
-    pub fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> Result<Vec<Reply>, Failure> {
+    fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> Result<Vec<Reply>, Failure> {
         self.client.pipeline(commands).map_err(|error| lost(&self.address, &error))
-    }
-
-    /// The replies to a pipeline. An error among them is a failure of all, because none is expected.
-    pub fn ask<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> Result<Vec<Reply>, Failure> {
-        let replies = self.pipeline(commands)?;
-        replies.into_iter().map(|reply| self.checked(reply)).collect()
-    }
-
-    /// One step of SCAN and its like: the cursor to go on with, and what was found.
-    pub fn scan(&mut self, command: &[&[u8]]) -> Result<(Vec<u8>, Vec<Vec<u8>>), Failure> {
-        let reply = self.one(command)?;
-        self.page(reply)
-    }
-
-    /// A reply to SCAN and its like.
-    pub fn page(&self, reply: Reply) -> Result<(Vec<u8>, Vec<Vec<u8>>), Failure> {
-        self.checked(reply)?.into_page().map_err(|reply| self.unexpected(&reply))
-    }
-
-    /// A reply that is no error.
-    pub fn checked(&self, reply: Reply) -> Result<Reply, Failure> {
-        match reply {
-            Reply::Error(text) => Err(self.refused(&text)),
-            reply => Ok(reply),
-        }
-    }
-
-    /// The server answered an error.
-    pub fn refused(&self, text: &str) -> Failure {
-        let (address, prefix) = (&self.address, self.prefix);
-        let way_out = if text.starts_with("NOPERM") {
-            format!("; give the user that right (ACL SETUSER), or be another one by --{prefix}user")
-        } else {
-            String::new()
-        };
-        Failure::new(format!("{address} answered: {text}{way_out}"))
-    }
-
-    /// The server answered something else than was asked for.
-    pub fn unexpected(&self, reply: &Reply) -> Failure {
-        Failure::new(format!("{} answered something that was not asked for: {reply}", self.address))
     }
 }
 

@@ -14,7 +14,7 @@ const PASSWORD_BYTES_MAX: u64 = 1 << 20;
 /// What AUTH is given.
 pub struct Login {
     pub user: Option<String>,
-    password: Vec<u8>,
+    pub(super) password: Vec<u8>,
     /// Where the password is from, for people.
     pub source: String,
 }

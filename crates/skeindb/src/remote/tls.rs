@@ -20,26 +20,28 @@ use crate::exit::Failure;
 impl Access<'_> {
     /// The name that the certificate of `place`, a host and a port, has to be for.
     pub(super) fn server_name(&self, place: &str) -> Result<ServerName<'static>, Failure> {
-        let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
-        let name = self.server_name.unwrap_or_else(|| host.trim_start_matches('[').trim_end_matches(']'));
-        ServerName::try_from(name.to_owned()).map_err(|_| {
-            Failure::usage(format!(
-                "{name:?} is no name that a certificate can be for; say one with --{}tls-server-name",
-                self.prefix
-            ))
+        name_for(self.server_name, place).map_err(|error| {
+            Failure::usage(format!("{error}; say one with --{}tls-server-name", self.prefix))
         })
     }
 
-    /// Reads the files. `address` is for the warning.
+    /// Reads the files, and warns of `--insecure`. `address` is for the warning.
     pub(super) fn config(&self, address: &str) -> Result<Arc<ClientConfig>, Failure> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let unusable = |error: &dyn std::error::Error| Failure::new(format!("cannot speak TLS: {error}"));
-        let verifier: Arc<dyn ServerCertVerifier> = if self.insecure {
+        if self.insecure {
             console::note(format_args!(
                 "skein: warning: --{}insecure: the certificate of {address} is not looked at, so anybody on the way can read \
                  and change what is sent, the password included",
                 self.prefix
             ));
+        }
+        self.trusting()
+    }
+
+    /// Reads the files.
+    pub(super) fn trusting(&self) -> Result<Arc<ClientConfig>, Failure> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let unusable = |error: &dyn std::error::Error| Failure::new(format!("cannot speak TLS: {error}"));
+        let verifier: Arc<dyn ServerCertVerifier> = if self.insecure {
             Arc::new(Nobody(provider.clone()))
         } else {
             let roots = Arc::new(self.roots()?);
@@ -152,6 +154,15 @@ impl Access<'_> {
             why => format!("its certificate cannot be used: {why}"),
         }
     }
+}
+
+/// The name that the certificate of `place` has to be for: `name`, or the host.
+pub(super) fn name_for(name: Option<&str>, place: &str) -> io::Result<ServerName<'static>> {
+    let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
+    let name = name.unwrap_or_else(|| host.trim_start_matches('[').trim_end_matches(']'));
+    ServerName::try_from(name.to_owned()).map_err(|_| {
+        io::Error::new(ErrorKind::InvalidInput, format!("{name:?} is no name that a certificate can be for"))
+    })
 }
 
 /// Looks at no certificate: `--insecure`. That the other end has the key of the one it shows is still checked.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use skeindb::IndexKind;
@@ -62,6 +62,26 @@ pub fn run_all_of(folder: &Path, begin: &str, server: &str) -> usize {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_ran(&results(folder), &names);
     names.len()
+}
+
+/// Incident: the file of `skein` was replaced by a new build while a bench ran. Consequence: the bench could not start its servers, and
+/// ended with an error. Fix: it starts the program that runs, whatever has its name now.
+#[test]
+fn a_bench_whose_program_is_removed_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, results) = (folder.path().join("skein"), folder.path().join("results.jsonl"));
+    fs::copy(env!("CARGO_BIN_EXE_skein"), &program).unwrap();
+    let bench = Command::new(&program)
+        .args(["bench", "run", "masstree-fig13", "--only", "skein", "--count", "1000", "--rounds", "1"])
+        .args(["--no-probe", "--out"])
+        .arg(&results)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    fs::remove_file(&program).unwrap();
+    let output = bench.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -93,6 +93,26 @@ pub fn assert_sound(folder: &Path) {
     assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Interrupts a command that listens for it, as Ctrl-C does, and returns when the command knows.
+pub fn interrupt(process: u32) {
+    let mask = |name: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0)
+    };
+    let since = Instant::now();
+    let interrupt = 1 << 1;
+    while mask("SigCgt:") & interrupt == 0 {
+        assert!(since.elapsed() < PATIENCE, "it does not listen for signals");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let sent = Command::new("kill").args(["-s", "INT", &process.to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    while mask("ShdPnd:") & interrupt != 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
@@ -199,6 +219,15 @@ impl Server {
         let maximum = getrlimit(Resource::Fsize).maximum;
         let current = bytes.or(maximum);
         prlimit(Some(pid), Resource::Fsize, Rlimit { current, maximum }).expect("a limit can be raised");
+    }
+
+    /// Lets the server have so many files open, though it was started with more.
+    pub fn limit_open_files(&self, files: usize) {
+        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process has a number");
+        let files = Some(files as u64);
+        prlimit(Some(pid), Resource::Nofile, Rlimit { current: files, maximum: files })
+            .expect("a limit can be lowered");
     }
 
     /// Ends the server as a power cut of the process does.

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{PATIENCE, Server, assert_refused, run, stdout_of};
+use crate::common::{PATIENCE, Server, assert_refused, interrupt, run, stdout_of};
 use skeindb::client::{Client, Reply};
 
 /// A real Redis, which ends with the value.
@@ -183,19 +183,8 @@ fn an_interrupted_copy_says_how_far_it_came() {
         assert!(since.elapsed() < PATIENCE, "it does not copy");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let id = copy.id().to_string();
-    assert!(Command::new("kill").args(["-s", "INT", &id]).status().unwrap().success());
     // The signal is there before the write is let through.
-    let pending = || {
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-        let line = |name: &str| {
-            status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).map(str::to_owned)
-        };
-        line("ShdPnd:").is_some_and(|mask| mask.contains(|digit: char| digit != '0'))
-    };
-    while pending() {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
+    interrupt(copy.id());
     assert_eq!(pausing.call(&[b"CLIENT", b"UNPAUSE"]).unwrap(), Reply::ok());
     let output = copy.wait_with_output().unwrap();
     assert_refused(&output, 1, &["interrupted after ", " of 5,000 keys; ", " of them are copied, 0 refused"]);

@@ -1,8 +1,12 @@
 //! `skein load` and `skein dump`: every format gives back what went in, through a server and through a folder.
 
+use std::process::Stdio;
+
 use skein_disk::{DiskOptions, DiskStore, Values};
 
-use crate::common::{Random, Server, assert_refused, disk_trie, run, run_with_input, stdout_of};
+use crate::common::{
+    Random, Server, assert_refused, disk_trie, interrupt, run, run_with_input, skein, stdout_of,
+};
 use skeindb::client::Reply;
 
 /// Rows with awkward bytes: as TSV, in the order of their keys.
@@ -305,4 +309,32 @@ fn a_dump_replaces_no_file_and_leaves_no_half_one() {
     assert_refused(&run(["dump", "--data", data, "--force"]), 2, &["--output"]);
     // What is no file is written to as it is.
     stdout_of(run(["dump", "--data", data, "-o", "/dev/null"]));
+}
+
+/// Nobody had tried Ctrl-C during a dump onto an existing file. The file that was begun goes, the old one stays, and the message
+/// says how far it came. The source stands still until the signal is there.
+#[test]
+fn an_interrupted_dump_leaves_the_old_file() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [data, target] = folders.each_ref().map(tempfile::TempDir::path);
+    let server = Server::start(data, &[]);
+    let sets: Vec<[Vec<u8>; 3]> =
+        (0..5000).map(|n| [b"SET".to_vec(), format!("{n}").into_bytes(), b"v".to_vec()]).collect();
+    server.client().pipeline(&sets).unwrap();
+    let file = target.join("all.tsv");
+    std::fs::write(&file, "precious").unwrap();
+    let files = || target.read_dir().unwrap().count();
+
+    server.signal("STOP");
+    let name = file.to_str().unwrap();
+    let mut command = skein(["dump", "--from", &server.address, "-o", name, "--force"]);
+    let dump = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    interrupt(dump.id());
+    assert_eq!(files(), 2, "it writes to another file first");
+    server.signal("CONT");
+    let output = dump.wait_with_output().unwrap();
+    assert_refused(&output, 1, &["interrupted after ", " of 5,000 keys", "is not made"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    assert_eq!(files(), 1, "the file that was begun is gone");
+    server.stop();
 }

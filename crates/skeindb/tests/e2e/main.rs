@@ -21,6 +21,7 @@ mod open_files;
 mod operations;
 mod options;
 mod probe;
+mod range;
 mod readme;
 mod real_keys;
 mod rows;

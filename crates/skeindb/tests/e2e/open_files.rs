@@ -2,8 +2,9 @@
 
 use std::net::TcpStream;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use crate::common::{Server, assert_refused};
+use crate::common::{PATIENCE, Server, assert_refused};
 use skeindb::client::{Client, Reply};
 
 /// A server that may have so many files open.
@@ -18,6 +19,18 @@ fn limited(files: usize, folder: &std::path::Path) -> Command {
 fn clients_max(client: &mut Client) -> usize {
     let told = client.call(&[b"CONFIG", b"GET", b"maxclients"]).unwrap().into_array().expect("a pair");
     String::from_utf8_lossy(told[1].bytes().expect("a text")).parse().expect("a number")
+}
+
+/// Asks again while it is refused.
+fn until_done(what: &str, mut ask: impl FnMut() -> Reply) {
+    let since = Instant::now();
+    loop {
+        match ask() {
+            Reply::Error(why) => assert!(since.elapsed() < PATIENCE, "{what}: {why:?}"),
+            reply => return assert_eq!(reply, Reply::ok(), "{what}"),
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Incident: connections that never logged in took all descriptors, and the next log segment had none. Consequence: writes stopped for good, and acknowledged ones of level `buffered` were
@@ -63,4 +76,61 @@ fn a_limit_without_room_for_clients_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let said = Server::launch(limited(40, folder.path())).expect_err("it does not start");
     assert_refused(&said, 1, &["the limit on open files is 40", "raise it (ulimit -n) above "]);
+}
+
+/// Nobody had tried a server whose accept fails for want of a descriptor. Nothing wakes the acceptor again for clients that wait already,
+/// so it has to try again by itself. It does: they are let in when a descriptor is free, and writes that were refused go on.
+#[test]
+fn who_waits_for_a_descriptor_is_let_in_when_one_is_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::launch(limited(256, folder.path())).expect("the server starts");
+    let mut client = server.client();
+    assert_eq!(client.call(&[b"SET", b"first", b"v"]).unwrap(), Reply::ok());
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", server.process())).expect("its files").count();
+    let limit = open() + 10;
+    server.limit_open_files(limit);
+    let idle: Vec<TcpStream> =
+        (0..40).map(|_| TcpStream::connect(&server.address).expect("a connection")).collect();
+    let since = Instant::now();
+    while open() < limit {
+        assert!(since.elapsed() < PATIENCE, "{} of {limit} files", open());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Who is in is served. A log segment that has no descriptor stops writes, which the reply says.
+    let value = vec![b'v'; 100_000];
+    let keys: Vec<String> = (0..40).map(|n| format!("k{n:03}")).collect();
+    let put = |client: &mut Client, key: &str| client.call(&[b"SET", key.as_bytes(), &value]).unwrap();
+    let mut written = 0;
+    while written < keys.len() {
+        match put(&mut client, &keys[written]) {
+            Reply::Error(why) => {
+                let why = format!("{why:?}");
+                assert!(why.contains("MISCONF") && why.contains("Too many open files"), "{why}");
+                break;
+            }
+            reply => assert_eq!(reply, Reply::ok(), "{}", keys[written]),
+        }
+        written += 1;
+    }
+    let late = std::thread::spawn({
+        let address = server.address.clone();
+        move || {
+            let mut late = Client::connect(&address).expect("a connection");
+            late.set_timeout(Some(PATIENCE)).expect("a timeout");
+            late.call(&[b"PING"]).expect("a reply")
+        }
+    });
+    assert_eq!(client.call(&[b"GET", b"first"]).unwrap(), Reply::Bulk(b"v".to_vec()));
+    drop(idle);
+    assert_eq!(late.join().expect("a reply"), Reply::Simple("PONG".into()));
+    // Writes go on by themselves. Clients that waited and are gone may hold descriptors for a moment still.
+    for key in &keys[written..] {
+        until_done(key, || put(&mut client, key));
+    }
+    until_done("SAVE", || client.call(&[b"SAVE"]).unwrap());
+    until_done("last", || client.call(&[b"SET", b"last", b"v"]).unwrap());
+    server.stop();
+    let server = Server::start(folder.path(), &[]);
+    assert_eq!(server.client().call(&[b"DBSIZE"]).unwrap(), Reply::Integer(42));
+    server.stop();
 }

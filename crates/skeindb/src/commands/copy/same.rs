@@ -6,13 +6,14 @@
 //!   2. where one has none: a name that is drawn here is given to the connection to the target, and looked for among the source's clients
 //! ```
 //!
-//! A user may lack the right to both; then nothing is known, and the copy begins.
+//! A node of a cluster has an id, which the nodes of the target know. A user may lack the right to
+//! ask; then nothing is known, and the copy begins.
 
 use skein_log::random_id;
 use skeindb::client::Reply;
 
 use crate::exit::Failure;
-use crate::remote::Peer;
+use crate::remote::{Answers, ClusterPeer, Peer};
 
 /// Refuses to copy from a server to itself.
 pub fn refuse(from: &mut Peer, to: &mut Peer) -> Result<(), Failure> {
@@ -26,6 +27,20 @@ pub fn refuse(from: &mut Peer, to: &mut Peer) -> Result<(), Failure> {
     Err(Failure::usage(format!(
         "{} and {} are the same server; name another one by --to",
         from.address, to.address
+    )))
+}
+
+/// Refuses to copy from a node of a cluster into the cluster.
+pub fn refuse_member(from: &mut Peer, to: &ClusterPeer) -> Result<(), Failure> {
+    // A server that is no node, or may not say which, answers an error.
+    let Reply::Bulk(id) = from.call(&[b"CLUSTER", b"MYID"])? else { return Ok(()) };
+    if !to.cluster.node_ids().any(|known| known.as_bytes() == id) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} is a node of {}; name another target by --to-cluster",
+        from.address,
+        to.address()
     )))
 }
 

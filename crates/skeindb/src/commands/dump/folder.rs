@@ -51,6 +51,7 @@ fn dump_bytes(store: &DiskStore, range: &Range, output: &mut Output) -> Result<(
         output.expect(store.len());
     }
     let (mut lower, upper) = (range.0.clone(), borrow(&range.1));
+    let mut read_keys = 0;
     loop {
         let portion = Portion {
             lower: borrow(&lower),
@@ -61,6 +62,9 @@ fn dump_bytes(store: &DiskStore, range: &Range, output: &mut Output) -> Result<(
             values: true,
         };
         let found = read(store, &portion).map_err(|error| disk::failure(&error))?;
+        let before = read_keys;
+        read_keys += found.entries.len() as u64;
+        store.check_scanned(before, read_keys).map_err(|error| disk::failure(&error))?;
         for entry in found.entries {
             if output.value(&entry.key, entry.value, None).is_break() {
                 return store.close().map_err(|error| disk::failure(&error));

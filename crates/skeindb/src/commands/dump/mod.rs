@@ -8,14 +8,17 @@ use crate::bounds;
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::Format;
+use crate::remote::ClusterTarget;
 use crate::target::{Target, TargetArgs};
 
-mod file;
+mod cluster;
+pub mod file;
 mod folder;
 mod output;
+mod rows;
 mod server;
 
-use output::Output;
+pub use output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,11 +33,17 @@ Examples:
   skein dump --from rediss://backup@localhost:6381 --tls-ca ca.pem \\
       --password-file backup.pw -o all.tsv
       by TLS, as a user
+  skein dump --cluster 10.0.0.1:7000 -o all.tsv
+      all nodes of a Redis cluster that has the module skein
 
 Tsv, csv and hex hold all that a server does, whatever the bytes: values, hashes, sorted sets, and when they expire; `skein load` \
 with the same format gives it back. A hash or a sorted set with much in it has several records, each with a part of it. Lines holds \
 keys alone. A dump is not a snapshot: it has every key that was there all the time, and of those that came or went \
-meanwhile some. Exit code 4 says that there were keys with a newline, which could not be written as lines.
+meanwhile some. Exit code 4 says that keys were left out: keys with a newline, which lines cannot hold, or lists, sets and streams, which no \
+format holds. They are counted by type.
+
+With --cluster all primaries are read, in the order of the keys, also while slots migrate and primaries fail over. One node is enough to name; the \
+others are found.
 
 A folder of the disk engine is taken as what it was made as: with the rows of a server, as above, or with the plain values of a program. \
 A hash trie has no order of keys: a dump of all of it comes in the order of their hashes, and bounds are refused.
@@ -47,6 +56,15 @@ Opening a data folder does what a server's start does: it takes the folder's loc
 pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
+    /// A node of a cluster, in place of a server: all nodes are read. May be given several times,
+    /// or with commas.
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        value_delimiter = ',',
+        conflicts_with_all = ["server", "data"],
+    )]
+    cluster: Vec<String>,
     /// How to write.
     #[arg(long, value_enum, default_value = "tsv")]
     format: Format,
@@ -75,13 +93,16 @@ pub struct Args {
 
 /// Runs `skein dump`.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
-    let range =
-        bounds::range(args.min.as_ref(), args.max.as_ref(), args.prefix.as_ref()).map_err(Failure::usage)?;
+    let range = bounds::range(["--min", "--max"], args.min.as_ref(), args.max.as_ref(), args.prefix.as_ref())
+        .map_err(Failure::usage)?;
     let to = file::Target::open(args.output.as_deref(), args.force)?;
     // Rows and a bar on one terminal would be in each other's way.
     let shows = !args.quiet && (args.output.is_some() || !std::io::stdout().is_terminal());
     let mut output = Output::new(to, args.format, args.limit, shows)?;
-    if output.left > 0 {
+    if output.left > 0 && !args.cluster.is_empty() {
+        let target = ClusterTarget { nodes: &args.cluster, access: args.target.access() };
+        cluster::dump(&target, &range, &mut output)?;
+    } else if output.left > 0 {
         match args.target.target() {
             Target::Folder(folder) => folder::dump(&folder, &range, &mut output)?,
             Target::Server(server) => server::dump(&server, range, &mut output)?,

@@ -1,5 +1,6 @@
 //! Where rows go: records of text, one for a key, or several if it has much, so that no record takes much memory.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write as _};
 use std::ops::ControlFlow;
 
@@ -8,7 +9,7 @@ use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::{self, Body, Format};
 use crate::interrupt::Interrupt;
-use crate::progress::{Keys, counted, rate};
+use crate::progress::{Keys, by_type, counted, rate};
 
 /// Columns or members of a record, at most.
 const PIECE: usize = 1000;
@@ -25,6 +26,8 @@ pub struct Output {
     pub left: u64,
     written: u64,
     refused: u64,
+    /// Refused keys by type, if no format holds their type.
+    of_types: BTreeMap<String, u64>,
     failed: Option<io::Error>,
     progress: Keys,
     /// Whether progress is shown.
@@ -42,6 +45,7 @@ impl Output {
             left,
             written: 0,
             refused: 0,
+            of_types: BTreeMap::new(),
             failed: None,
             progress: Keys::start(None, !shows),
             shows,
@@ -63,6 +67,18 @@ impl Output {
     pub fn value(&mut self, key: &[u8], value: Vec<u8>, expires: Option<u64>) -> ControlFlow<()> {
         let fits = self.record(key, &Body::Value(value), expires)?;
         self.count(fits)
+    }
+
+    /// Writes a key and what it has, in one record.
+    pub fn body(&mut self, key: &[u8], body: &Body) -> ControlFlow<()> {
+        let fits = self.record(key, body, None)?;
+        self.count(fits)
+    }
+
+    /// Counts a key of a type that no format holds.
+    pub fn refuse(&mut self, kind: &str) -> ControlFlow<()> {
+        *self.of_types.entry(kind.to_owned()).or_default() += 1;
+        self.passed()
     }
 
     /// A key with columns or members, which are to be added to it.
@@ -87,6 +103,11 @@ impl Output {
         } else {
             self.refused += 1;
         }
+        self.passed()
+    }
+
+    /// One key more is done.
+    fn passed(&mut self) -> ControlFlow<()> {
         self.left -= 1;
         self.progress.advance(1);
         if self.left == 0 || self.interrupt.came() {
@@ -125,14 +146,21 @@ impl Output {
             .into_inner()
             .map_err(|error| Failure::during("cannot write the output", error.error()))?;
         out.finish()?;
-        if self.refused == 0 {
-            return Ok((Exit::Ok, summary));
+        if self.refused > 0 {
+            console::note(format_args!(
+                "skein: {} keys with a newline in them do not fit --format lines ({} written); use --format hex",
+                self.refused, self.written
+            ));
         }
-        console::note(format_args!(
-            "skein: {} keys with a newline in them do not fit --format lines ({} written); use --format hex",
-            self.refused, self.written
-        ));
-        Ok((Exit::Partial, summary))
+        if !self.of_types.is_empty() {
+            console::note(format_args!(
+                "skein: left out: {} of types that no format holds; {} written",
+                by_type(&self.of_types),
+                counted(self.written, "key")
+            ));
+        }
+        let whole = self.refused == 0 && self.of_types.is_empty();
+        Ok((if whole { Exit::Ok } else { Exit::Partial }, summary))
     }
 }
 

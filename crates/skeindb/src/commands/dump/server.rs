@@ -1,32 +1,22 @@
-//! Reading a server: a page of keys, in order if they have one, then their rows by pipelines, then the next page. What lies below a key is read piece by piece.
+//! Reading a server: a page of keys, in order if they have one, then their rows, then the next page.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
-use skein_server::parse_double;
-use skeindb::client::Reply;
+use skeindb::client::{Reply, bound};
 
-use super::Output;
-use crate::bounds::{self, Range};
+use super::{Output, rows};
+use crate::bounds::Range;
 use crate::exit::Failure;
-use crate::remote::{Peer, ServerTarget};
+use crate::remote::{Answers, Peer, ServerTarget};
 
 /// Keys per page.
-const PAGE: u64 = 1000;
-/// Columns or members of a step of a scan.
-const PIECE: &[u8] = b"1000";
-/// How an error begins that says that a key holds something else.
-const OTHER_KIND: &str = "WRONGTYPE";
+pub const PAGE: u64 = 1000;
 /// What an error has in it that says that the user may not read all of these keys.
 const NO_RIGHT_TO_KEYS: &str = "permissions to access one of the keys";
 /// How an error begins that says that there is no such command.
 const NO_SUCH_COMMAND: &str = "ERR unknown command";
 /// What an error has in it that says that keys have no order.
 const NO_ORDER: &str = "has no order of keys";
-/// What PEXPIRETIME answers for a key that is not there.
-const GONE: i64 = -2;
-/// A pipeline ends at this many bytes of commands, so that sending one never waits for its own replies: it fits
-/// into the connection's buffers.
-const PIPELINE_BYTES: usize = 16 << 10;
 
 /// Writes the rows of `server` within `range`.
 pub fn dump(server: &ServerTarget<'_>, range: Range, output: &mut Output) -> Result<(), Failure> {
@@ -42,7 +32,7 @@ pub fn dump(server: &ServerTarget<'_>, range: Range, output: &mut Output) -> Res
     }
     loop {
         let count = PAGE.min(output.left).to_string();
-        let (from, to) = (bounds::argument(&min, b"-"), bounds::argument(&max, b"+"));
+        let (from, to) = (bound(&min, b"-"), bound(&max, b"+"));
         let page = peer.call(&[b"SK.RANGE", &from, &to, b"LIMIT", count.as_bytes(), b"NOVALUES"])?;
         let is_all = (&min, &max) == (&Bound::Unbounded, &Bound::Unbounded);
         if is_all && matches!(&page, Reply::Error(text) if text.contains(NO_ORDER)) {
@@ -51,7 +41,7 @@ pub fn dump(server: &ServerTarget<'_>, range: Range, output: &mut Output) -> Res
         let keys = keys_of(&peer, page)?;
         let Some(last) = keys.last() else { return Ok(()) };
         min = Bound::Excluded(last.clone());
-        if dump_page(&mut peer, &keys, output)?.is_break() {
+        if rows::write(&mut peer, &keys, output)?.is_break() {
             return Ok(());
         }
     }
@@ -64,7 +54,7 @@ fn dump_unordered(peer: &mut Peer, output: &mut Output) -> Result<(), Failure> {
         let count = PAGE.min(output.left).to_string();
         let page = peer.call(&[b"SCAN", &cursor, b"COUNT", count.as_bytes()])?;
         let (next, keys) = peer.page(page)?;
-        if dump_page(peer, &keys, output)?.is_break() || next == b"0" {
+        if rows::write(peer, &keys, output)?.is_break() || next == b"0" {
             return Ok(());
         }
         cursor = next;
@@ -88,97 +78,6 @@ fn keys_of(peer: &Peer, page: Reply) -> Result<Vec<Vec<u8>>, Failure> {
         }
         other => peer.checked(other).and_then(|other| Err(peer.unexpected(&other))),
     }
-}
-
-fn dump_page(peer: &mut Peer, keys: &[Vec<u8>], output: &mut Output) -> Result<ControlFlow<()>, Failure> {
-    if output.keys_only {
-        return Ok(keys.iter().try_for_each(|key| output.key(key)));
-    }
-    let mut rest = keys;
-    while !rest.is_empty() {
-        let mut bytes = 0;
-        let fits = rest.iter().take_while(|key| {
-            bytes += 2 * key.len() + 64;
-            bytes <= PIPELINE_BYTES
-        });
-        let (part, after) = rest.split_at(fits.count().max(1));
-        rest = after;
-        if dump_part(peer, part, output)?.is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-    }
-    Ok(ControlFlow::Continue(()))
-}
-
-fn dump_part(peer: &mut Peer, keys: &[Vec<u8>], output: &mut Output) -> Result<ControlFlow<()>, Failure> {
-    let commands: Vec<[&[u8]; 2]> =
-        keys.iter().flat_map(|key| [[b"GET".as_slice(), key], [b"PEXPIRETIME", key]]).collect();
-    let mut replies = peer.pipeline(&commands)?.into_iter();
-    for (key, reply) in keys.iter().zip(std::iter::from_fn(|| Some((replies.next()?, replies.next()?)))) {
-        let expires = match reply.1 {
-            // Gone since the page was read, be it just after its value was.
-            Reply::Integer(GONE) => continue,
-            // Negative if it does not expire.
-            Reply::Integer(at) => u64::try_from(at).ok(),
-            other => return peer.checked(other).and_then(|other| Err(peer.unexpected(&other))),
-        };
-        let go_on = match reply.0 {
-            Reply::Bulk(value) => output.value(key, value, expires),
-            // It was gone, and is there again.
-            Reply::Null => ControlFlow::Continue(()),
-            Reply::Error(text) if text.starts_with(OTHER_KIND) => dump_pieces(peer, key, expires, output)?,
-            other => return peer.checked(other).and_then(|other| Err(peer.unexpected(&other))),
-        };
-        if go_on.is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-    }
-    Ok(ControlFlow::Continue(()))
-}
-
-/// Writes what lies below a key. If the key is given something else meanwhile, what was read so far is written.
-fn dump_pieces(
-    peer: &mut Peer,
-    key: &[u8],
-    expires: Option<u64>,
-    output: &mut Output,
-) -> Result<ControlFlow<()>, Failure> {
-    let mut pieces = output.pieces(key, expires);
-    for (scan, scored) in [(b"HSCAN", false), (b"ZSCAN", true)] {
-        let mut cursor = b"0".to_vec();
-        loop {
-            let page = peer.call(&[&scan[..], key, &cursor, b"COUNT", PIECE])?;
-            if matches!(&page, Reply::Error(text) if text.starts_with(OTHER_KIND)) {
-                if cursor == b"0" {
-                    break;
-                }
-                return Ok(pieces.finish());
-            }
-            let (next, items) = peer.page(page)?;
-            let mut items = items.into_iter();
-            let mut found: Vec<_> = std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect();
-            // As they come after so many that a scan has pages: a few come by their scores.
-            found.sort_unstable();
-            for (name, text) in found {
-                let added = if scored {
-                    pieces.member(
-                        &name,
-                        parse_double(&text).ok_or_else(|| peer.unexpected(&Reply::Bulk(text)))?,
-                    )
-                } else {
-                    pieces.column(&name, &text)
-                };
-                if added.is_break() {
-                    return Ok(added);
-                }
-            }
-            if next == b"0" {
-                return Ok(pieces.finish());
-            }
-            cursor = next;
-        }
-    }
-    Ok(pieces.finish())
 }
 
 #[cfg(test)]

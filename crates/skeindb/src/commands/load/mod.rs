@@ -8,14 +8,18 @@ use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::{Format, LineValue, ReadOptions, Reader, Record};
 use crate::progress::{self, Progress};
+use crate::remote::ClusterTarget;
 use crate::target::{DurabilityArg, Target, TargetArgs};
 
 mod bytes;
+mod cluster;
+mod commands;
 mod folder;
 mod queue;
 mod report;
 mod server;
 
+use cluster::ClusterSink;
 use report::Report;
 use server::ServerSink;
 
@@ -36,6 +40,8 @@ Examples:
       keys from a file, into the server at 127.0.0.1:6380
   zcat table.tsv.gz | skein load - --format tsv
       from standard input
+  skein load paths.txt --to-cluster 10.0.0.1:7000
+      into a Redis or Valkey cluster, each key to its node
   skein load table.csv --format csv --header --data ./d
       straight into a data folder that no server uses
 
@@ -68,6 +74,9 @@ pub struct Args {
     raw: bool,
     #[command(flatten)]
     target: TargetArgs,
+    /// A node of a cluster to load into, in place of a server: each record is written at the node that has its key's slot. May be given several times, or with commas.
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', conflicts_with_all = ["server", "data"])]
+    to_cluster: Vec<String>,
     /// The durability while loading into a data folder; at the end, all is on disk in any case.
     #[arg(long, value_enum, default_value = "buffered", requires = "data")]
     durability: DurabilityArg,
@@ -97,6 +106,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let mut progress = Progress::start(size, args.quiet);
     let report = Report::new(progress.printer(), args.show_refused);
     let mut sink: Box<dyn Sink> = match args.target.target() {
+        _ if !args.to_cluster.is_empty() => {
+            let cluster = ClusterTarget { nodes: &args.to_cluster, access: args.target.access() };
+            Box::new(ClusterSink::new(cluster.connect()?, batch, &report))
+        }
         Target::Folder(folder) => folder::open(&folder, args.durability, batch, &report)?,
         Target::Server(server) => Box::new(ServerSink::connect(&server, batch, &report)?),
     };

@@ -11,7 +11,7 @@ use super::info::Info;
 use super::view;
 use crate::console;
 use crate::exit::Failure;
-use crate::remote::{Peer, ServerTarget};
+use crate::remote::{Answers, Peer, ServerTarget};
 
 /// Sections that the views need.
 const SECTIONS: [&[u8]; 9] = [

@@ -33,7 +33,7 @@ pub struct EngineArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     cache: Option<u64>,
     /// How the disk engine reads pages: pread or mmap [default: pread].
-    #[arg(long, value_name = "WAY")]
+    #[arg(long, value_name = "WAY", value_parser = parse_reading)]
     reading: Option<Reading>,
     /// Which page leaves a full cache of the disk engine: s3-fifo or lru [default: s3-fifo].
     #[arg(long, value_name = "NAME")]
@@ -58,6 +58,16 @@ pub enum TrieArg {
     Linked,
     /// A classical trie of the keys' hashes: no order of keys, so no ranges.
     Hash,
+}
+
+fn parse_reading(name: &str) -> Result<Reading, String> {
+    match name {
+        "pread" => Ok(Reading::Calls),
+        // SAFETY: the store locks its folder and makes its files the owner's alone, and the server opens
+        // one store there. `docs/operations.md` tells the owner to write nothing to them.
+        "mmap" => Ok(unsafe { Reading::mapping() }),
+        other => Err(format!("there is no way to read called '{other}'; there are pread and mmap")),
+    }
 }
 
 impl EngineArgs {

@@ -50,7 +50,8 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
         values: Values::Rows,
         cache_pages: 100,
         policy: Policy::Lru,
-        reading: Reading::Mapping,
+        // SAFETY: nothing is opened.
+        reading: unsafe { Reading::mapping() },
         durability: Durability::Sync,
         checkpoint_bytes: 3 << 20,
         segment_bytes: 2 << 20,

@@ -1,0 +1,76 @@
+//! What follows the bounds of a range.
+
+use crate::Mistake;
+use crate::number::{parse_i64, parse_u64};
+
+/// What is shown of each key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// The key and what it holds.
+    Entries,
+    /// The key alone.
+    Keys,
+    /// The key and these columns, null where there is none.
+    Columns(Vec<Vec<u8>>),
+}
+
+/// `[REV] [LIMIT n] [NOVALUES | COLUMNS n name...] [SNAPSHOT]`, in any order, each at most once.
+///
+/// ```
+/// use skein_syntax::{RangeOptions, Shown};
+///
+/// let options = RangeOptions::parse([b"LIMIT".as_slice(), b"10", b"novalues"].into_iter())?;
+/// assert_eq!((options.limit, options.shown), (10, Shown::Keys));
+/// assert!(!options.reverse && !options.snapshot);
+/// # Ok::<(), skein_syntax::Mistake>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeOptions {
+    /// From the greatest key to the least.
+    pub reverse: bool,
+    /// Keys at most.
+    pub limit: usize,
+    /// What is shown of each.
+    pub shown: Shown,
+    /// All of one moment.
+    pub snapshot: bool,
+}
+
+impl RangeOptions {
+    /// Reads the words.
+    ///
+    /// # Errors
+    /// A [`Mistake`], never that of a bound.
+    pub fn parse<'a>(mut words: impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Self, Mistake> {
+        let (mut reverse, mut limit, mut shown, mut snapshot) = (false, None, None, false);
+        while let Some(word) = words.next() {
+            let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
+            if is("REV") && !reverse {
+                reverse = true;
+            } else if is("LIMIT") && limit.is_none() {
+                let most = parse_u64(words.next().ok_or(Mistake::Syntax)?).ok_or(Mistake::NotAnInteger)?;
+                limit = Some(usize::try_from(most).unwrap_or(usize::MAX));
+            } else if is("NOVALUES") && shown.is_none() {
+                shown = Some(Shown::Keys);
+            } else if is("COLUMNS") && shown.is_none() {
+                shown = Some(Shown::Columns(columns(&mut words)?));
+            } else if is("SNAPSHOT") && !snapshot {
+                snapshot = true;
+            } else {
+                return Err(Mistake::Syntax);
+            }
+        }
+        let (limit, shown) = (limit.unwrap_or(usize::MAX), shown.unwrap_or(Shown::Entries));
+        Ok(Self { reverse, limit, shown, snapshot })
+    }
+}
+
+/// A count, and so many names.
+fn columns<'a>(words: &mut impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Vec<Vec<u8>>, Mistake> {
+    let count = parse_i64(words.next().ok_or(Mistake::Syntax)?).ok_or(Mistake::NotAnInteger)?;
+    let count = usize::try_from(count).ok().filter(|count| *count > 0).ok_or(Mistake::NoColumns)?;
+    if words.len() < count {
+        return Err(Mistake::Syntax);
+    }
+    Ok(words.take(count).map(<[u8]>::to_vec).collect())
+}

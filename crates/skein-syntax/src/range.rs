@@ -1,0 +1,133 @@
+//! Bounds of ranges, written as ZRANGEBYLEX has them: `[key`, `(key`, `-` and `+`.
+
+use std::ops::Bound;
+
+use crate::Mistake;
+
+/// A range of keys. Empty ones are told apart here, so that no index sees crossed bounds.
+///
+/// ```
+/// use skein_syntax::Range;
+///
+/// let range = Range::parse(b"[goose:", b"(goose;")?;
+/// assert_eq!(range, Some(Range::with_prefix(b"goose:")));
+/// assert_eq!(Range::parse(b"[b", b"[a")?, None);
+/// # Ok::<(), skein_syntax::Mistake>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Range {
+    /// The least keys.
+    pub lower: Bound<Vec<u8>>,
+    /// The greatest keys.
+    pub upper: Bound<Vec<u8>>,
+}
+
+/// One end as it was written.
+enum End<'a> {
+    BeforeAll,
+    AfterAll,
+    At(Bound<&'a [u8]>),
+}
+
+impl<'a> End<'a> {
+    fn parse(text: &'a [u8]) -> Result<Self, Mistake> {
+        match text {
+            b"-" => Ok(Self::BeforeAll),
+            b"+" => Ok(Self::AfterAll),
+            [b'[', key @ ..] => Ok(Self::At(Bound::Included(key))),
+            [b'(', key @ ..] => Ok(Self::At(Bound::Excluded(key))),
+            _ => Err(Mistake::Bound),
+        }
+    }
+}
+
+impl Range {
+    /// All keys.
+    pub const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
+
+    /// Bytes that its bounds take.
+    pub fn memory(&self) -> usize {
+        let bytes = |bound: &Bound<Vec<u8>>| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => key.capacity(),
+            Bound::Unbounded => 0,
+        };
+        bytes(&self.lower) + bytes(&self.upper)
+    }
+
+    /// The range from `min` to `max`; `None` if no key can lie in it.
+    ///
+    /// # Errors
+    /// [`Mistake::Bound`].
+    pub fn parse(min: &[u8], max: &[u8]) -> Result<Option<Self>, Mistake> {
+        let (min, max) = (End::parse(min)?, End::parse(max)?);
+        let lower = match min {
+            End::BeforeAll => Bound::Unbounded,
+            End::At(bound) => bound,
+            End::AfterAll => return Ok(None),
+        };
+        let upper = match max {
+            End::AfterAll => Bound::Unbounded,
+            End::At(bound) => bound,
+            End::BeforeAll => return Ok(None),
+        };
+        let crossed = match (lower, upper) {
+            (Bound::Included(a), Bound::Included(b)) => a > b,
+            (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) => a >= b,
+            _ => false,
+        };
+        Ok((!crossed).then(|| Self { lower: lower.map(<[u8]>::to_vec), upper: upper.map(<[u8]>::to_vec) }))
+    }
+
+    /// All keys that begin with `prefix`.
+    pub fn with_prefix(prefix: &[u8]) -> Self {
+        let upper = skein_index::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        Self { lower: Bound::Included(prefix.to_vec()), upper }
+    }
+
+    /// What of the range comes after `key`; `None` if no key can lie in it.
+    pub fn after(self, key: Vec<u8>) -> Option<Self> {
+        match (&self.lower, &self.upper) {
+            (_, Bound::Included(last) | Bound::Excluded(last)) if key >= *last => None,
+            (Bound::Included(first), _) if key < *first => Some(self),
+            _ => Some(Self { lower: Bound::Excluded(key), ..self }),
+        }
+    }
+
+    /// Both ends, as an index takes them.
+    pub fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_zrangebylex() {
+        let parse = |min: &str, max: &str| Range::parse(min.as_bytes(), max.as_bytes()).expect("a range");
+        assert_eq!(parse("-", "+"), Some(Range::ALL));
+        assert_eq!(
+            parse("[a", "(b"),
+            Some(Range { lower: Bound::Included(b"a".to_vec()), upper: Bound::Excluded(b"b".to_vec()) })
+        );
+        assert_eq!(parse("[", "+").map(|range| range.lower), Some(Bound::Included(Vec::new())));
+        for (min, max) in
+            [("+", "-"), ("+", "+"), ("-", "-"), ("[b", "[a"), ("(a", "(a"), ("[a", "(a"), ("(a", "[a")]
+        {
+            assert_eq!(parse(min, max), None, "{min} {max}");
+        }
+        assert!(parse("[a", "[a").is_some());
+        for bad in ["", "a", "--", "+1"] {
+            assert!(Range::parse(bad.as_bytes(), b"+").is_err(), "{bad}");
+            assert!(Range::parse(b"-", bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ranges_of_prefixes() {
+        let range = Range::with_prefix(b"ab");
+        assert_eq!(range.bounds(), (Bound::Included(&b"ab"[..]), Bound::Excluded(&b"ac"[..])));
+        assert_eq!(Range::with_prefix(b"\xff").upper, Bound::Unbounded);
+    }
+}

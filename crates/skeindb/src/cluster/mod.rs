@@ -1,0 +1,236 @@
+//! A client for a whole Redis or Valkey cluster whose nodes have SkeinDB's module: ranges of keys
+//! in order, across all nodes, and commands that go to the right one.
+//!
+//! ```no_run
+//! use std::ops::Bound;
+//!
+//! use skeindb::Direction;
+//! use skeindb::cluster::{Cluster, Options, Shown};
+//!
+//! let cluster = Cluster::connect(&["127.0.0.1:7000"], Options::default())?;
+//! let from = (Bound::Included(&b"goose:"[..]), Bound::Unbounded);
+//! let mut geese = cluster.range(from, Direction::Forward, Shown::Names)?;
+//! while let Some(goose) = geese.next()? {
+//!     println!("{}", goose.key.escape_ascii());
+//! }
+//! # Ok::<(), skeindb::cluster::Error>(())
+//! ```
+//!
+//! # Consistency
+//!
+//! A range returns every key that is present during the whole range exactly once, in order. It is
+//! not a snapshot: a key that is added or removed meanwhile may or may not be returned. The promise
+//! also holds while slots migrate and while primaries fail over, on two conditions:
+//!
+//! - All nodes know each other before slots migrate. While one window is read, which takes
+//!   milliseconds, a slot changes its primary at most once and no key is moved back and forth. No
+//!   migration is given up within a second of its begin.
+//! - Replication is asynchronous: a failover may lose the last writes. A lost key was not present
+//!   all the time.
+//!
+//! If the nodes cannot prove that a window has every key, the client repeats the window, up to the
+//! patience of the [`Options`]. It then returns an error and never a range with a gap.
+//!
+//! # Bounds
+//!
+//! All primaries are asked at once and work in parallel. The next window is asked for before the
+//! entries of the present one are handed out. A page has at most 1,000 names or about 256 KiB, and
+//! one entry more if that is longer. In memory are at most two pages of each node; a page that was
+//! asked for ahead waits in the buffers of its connection. While slots migrate, and in the first
+//! window of a range, every node is asked twice.
+//!
+//! # Parts
+//!
+//! ```text
+//!   mod     Cluster ─┬─ scan    rounds of pages ── page · command · window (the rules; no I/O)
+//!                    └─ route   commands by slot ─ MOVED, ASK
+//!                         both: links (connections, rounds) · map (CLUSTER SHARDS) · error (patience)
+//! ```
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::Direction;
+use crate::client::Reply;
+
+mod command;
+mod error;
+mod links;
+mod map;
+mod options;
+mod page;
+mod route;
+mod scan;
+mod window;
+
+pub use command::Shown;
+pub use error::{Error, ErrorKind};
+pub use options::{Login, Options};
+pub use page::Entry;
+pub use scan::Scan;
+
+use command::RangeRequest;
+use error::{Setback, Trial};
+use links::Links;
+use route::Table;
+
+/// Bounds of a range of keys.
+pub type Bounds<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
+
+/// A client for a cluster.
+#[derive(Debug)]
+pub struct Cluster {
+    links: Links,
+    /// Nodes that know the slot map: those that the caller named, and the primaries of the first
+    /// map.
+    seeds: BTreeSet<String>,
+    /// The ids of all nodes.
+    ids: BTreeSet<String>,
+    table: Table,
+    /// The connection that answered the last call.
+    connection: u64,
+}
+
+impl Cluster {
+    /// Connects to a cluster of which some nodes are known, by host and port, and reads its slot
+    /// map.
+    ///
+    /// # Errors
+    /// None of `seeds` answers, one of them is not a node of a cluster, or a node rejects the user.
+    pub fn connect<S: AsRef<str>>(seeds: &[S], options: Options) -> Result<Self, Error> {
+        let mut links = Links::new(Arc::new(options));
+        let mut seeds: BTreeSet<String> = seeds.iter().map(|seed| seed.as_ref().to_owned()).collect();
+        let map = links.map(seeds.clone()).map_err(at_once)?;
+        seeds.extend(map.addresses());
+        Ok(Self { table: Table::from(&map), ids: map.ids, connection: 0, links, seeds })
+    }
+
+    /// Begins a range: the keys within `bounds`, from the smallest or from the greatest. `shown`
+    /// says what is returned of each key.
+    ///
+    /// The range reads the slot map anew and has connections of its own, so several ranges may be
+    /// read at once.
+    ///
+    /// ```no_run
+    /// # use skeindb::cluster::{Cluster, Options, Shown};
+    /// use std::ops::Bound;
+    ///
+    /// use skeindb::Direction;
+    ///
+    /// let cluster = Cluster::connect(&["127.0.0.1:7000"], Options::default())?;
+    /// let all = (Bound::Unbounded, Bound::Unbounded);
+    /// let mut first = cluster.range(all, Direction::Forward, Shown::Whole)?.limit(100);
+    /// while let Some(entry) = first.next()? {
+    ///     println!("{} = {:?}", entry.key.escape_ascii(), entry.held);
+    /// }
+    /// // The next hundred, perhaps in another process.
+    /// let after = first.resume_key().map_or(Bound::Unbounded, Bound::Excluded);
+    /// let rest = cluster.range((after, Bound::Unbounded), Direction::Forward, Shown::Names)?.limit(100);
+    /// # Ok::<(), skeindb::cluster::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No node answers a slot map for the whole patience.
+    pub fn range(&self, bounds: Bounds<'_>, direction: Direction, shown: Shown) -> Result<Scan, Error> {
+        let mut links = Links::new(self.links.options.clone());
+        let mut trial = Trial::begin(&self.links.options);
+        let nodes = loop {
+            match links.map(self.seeds.clone()) {
+                Ok(map) => break map.addresses(),
+                Err(setback) => trial.after(setback)?,
+            }
+        };
+        let (min, max) = (bounds.0.map(<[u8]>::to_vec), bounds.1.map(<[u8]>::to_vec));
+        Ok(Scan::new(
+            links,
+            self.seeds.clone(),
+            nodes,
+            RangeRequest { min, max, direction, shown, limit: None },
+        ))
+    }
+
+    /// Counts the keys within `bounds`. The names are read as a range reads them, so the count has
+    /// the promise of a range, and its cost: all names are sent.
+    ///
+    /// ```no_run
+    /// # use skeindb::cluster::{Cluster, Options};
+    /// use std::ops::Bound;
+    ///
+    /// let cluster = Cluster::connect(&["127.0.0.1:7000"], Options::default())?;
+    /// println!("{} keys", cluster.count((Bound::Unbounded, Bound::Unbounded))?);
+    /// # Ok::<(), skeindb::cluster::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`range`](Self::range) and [`Scan::next`].
+    pub fn count(&self, bounds: Bounds<'_>) -> Result<u64, Error> {
+        let mut scan = self.range(bounds, Direction::Forward, Shown::Names)?;
+        let mut keys = 0;
+        while scan.next()?.is_some() {
+            keys += 1;
+        }
+        Ok(keys)
+    }
+
+    /// Runs a command at the primary of `key`'s slot, and returns its reply, in RESP3.
+    ///
+    /// Redirections and failovers are followed. If a connection breaks before the reply, the
+    /// command is sent again, so it may run twice. Call only commands for which that is harmless,
+    /// such as `SET`, `HSET` and `DEL`.
+    ///
+    /// ```no_run
+    /// # use skeindb::client::Reply;
+    /// # use skeindb::cluster::{Cluster, Options};
+    /// let mut cluster = Cluster::connect(&["127.0.0.1:7000"], Options::default())?;
+    /// assert_eq!(cluster.call(b"goose", &[b"SET", b"goose", b"grey"])?, Reply::ok());
+    /// # Ok::<(), skeindb::cluster::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The slot has no primary that answers for the whole patience, or a node rejects the user. Any
+    /// other error that a node answers is a [`Reply::Error`].
+    pub fn call(&mut self, key: &[u8], command: &[&[u8]]) -> Result<Reply, Error> {
+        let replies = route::run(&mut self.links, &mut self.table, &[command], |_| key.to_vec())?;
+        let routed = replies.into_iter().next();
+        self.connection = routed.as_ref().map_or(0, |routed| routed.connection);
+        Ok(routed.map_or(Reply::Null, |routed| routed.reply))
+    }
+
+    /// Returns the number of the connection that answered the last [`call`](Self::call). It changes
+    /// when the key's slot moves, and when a connection is made again. A cursor (`HSCAN`) is good
+    /// for one connection: another process keeps fields in another order.
+    pub fn connection(&self) -> u64 {
+        self.connection
+    }
+
+    /// Runs commands whose second word is their key, as of `SET`, `GET`, `HSET` and `DEL`. Each
+    /// goes to its primary. The nodes work in parallel. Returns the replies in the order of the
+    /// commands.
+    ///
+    /// Commands on different keys run in any order, and so do commands on one key while its slot
+    /// moves. What [`call`](Self::call) says of commands that run twice holds here, too.
+    ///
+    /// # Errors
+    /// Those of [`call`](Self::call). Some of the commands may have run then.
+    pub fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> Result<Vec<Reply>, Error> {
+        let key_of =
+            |command: &C| command.as_ref().get(1).map(|key| key.as_ref().to_vec()).unwrap_or_default();
+        let replies = route::run(&mut self.links, &mut self.table, commands, key_of)?;
+        Ok(replies.into_iter().map(|routed| routed.reply).collect())
+    }
+
+    /// Returns the ids of the cluster's nodes, replicas included, as the nodes that were asked at
+    /// the connect know them.
+    pub fn node_ids(&self) -> impl Iterator<Item = &str> {
+        self.ids.iter().map(String::as_str)
+    }
+}
+
+/// An attempt that is not repeated.
+fn at_once(setback: Setback) -> Error {
+    match setback {
+        Setback::Passing(what, way_out) => Error::new(ErrorKind::Unavailable, format!("{what}; {way_out}")),
+        Setback::Final(error) => error,
+    }
+}

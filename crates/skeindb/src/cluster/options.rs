@@ -1,0 +1,129 @@
+//! How a cluster is reached.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::client::Client;
+
+/// Connects to a node, by its host and port.
+type Connector = dyn Fn(&str) -> io::Result<Client> + Send + Sync;
+
+/// The user and the password for every node.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// The user; `default` is the one that has the name.
+    pub user: String,
+    /// The password.
+    pub password: Vec<u8>,
+}
+
+/// Leaves out the password.
+impl fmt::Debug for Login {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// How a cluster is reached, and how long the client waits.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use skeindb::cluster::{Login, Options};
+///
+/// let mut options = Options::default();
+/// options.login = Some(Login { user: "reader".to_owned(), password: b"hunter2".to_vec() });
+/// options.patience = Duration::from_secs(5);
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The user and the password, if the nodes ask for one.
+    pub login: Option<Login>,
+    /// How long one request to one node may take, the connection included. 5 seconds unless set.
+    pub page_timeout: Duration,
+    /// How long a window, or a command, is repeated before the client returns an error. 30 seconds
+    /// unless set.
+    pub patience: Duration,
+    /// Whether to use the nodes' ports for TLS. It needs a connector that speaks TLS.
+    pub tls: bool,
+    /// Ends the repeating of windows and commands once it is true: for Ctrl-C. A reply that is
+    /// waited for still takes up to the page timeout.
+    pub stop: Option<Arc<AtomicBool>>,
+    /// Connects to a node.
+    connector: Option<Arc<Connector>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            login: None,
+            page_timeout: Duration::from_secs(5),
+            patience: Duration::from_secs(30),
+            tls: false,
+            stop: None,
+            connector: None,
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Options")
+            .field("login", &self.login)
+            .field("page_timeout", &self.page_timeout)
+            .field("patience", &self.patience)
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// Connects to nodes by `connector`, which is given host and port: for TLS, or another way to
+    /// log in. Without one the client connects over TCP.
+    ///
+    /// An error of the kind `PermissionDenied` is final. Others are retried while the patience
+    /// lasts.
+    ///
+    /// ```
+    /// use skeindb::client::Client;
+    /// use skeindb::cluster::Options;
+    ///
+    /// let options = Options::default().connector(|node| Client::connect(node));
+    /// ```
+    #[must_use]
+    pub fn connector(self, connector: impl Fn(&str) -> io::Result<Client> + Send + Sync + 'static) -> Self {
+        Self { connector: Some(Arc::new(connector)), ..self }
+    }
+
+    pub(super) fn connect(&self, node: &str) -> io::Result<Client> {
+        match &self.connector {
+            Some(connector) => connector(node),
+            None => Client::connect_within(node, self.page_timeout),
+        }
+    }
+
+    /// Returns the first command of a connection. RESP3 tells maps, sets and lists apart.
+    pub(super) fn hello(&self) -> Vec<&[u8]> {
+        let mut words: Vec<&[u8]> = vec![b"HELLO", b"3"];
+        if let Some(login) = &self.login {
+            words.extend([b"AUTH", login.user.as_bytes(), &login.password]);
+        }
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let login = Some(Login { user: "ann".to_owned(), password: b"hunter2".to_vec() });
+        let text = format!("{:?}", Options { login, ..Options::default() });
+        assert!(text.contains("ann") && !text.contains("hunter2") && !text.contains("104"), "{text}");
+    }
+}

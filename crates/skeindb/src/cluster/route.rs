@@ -1,0 +1,274 @@
+//! Commands on single keys: each goes to the primary of its key's slot.
+//!
+//! `MOVED` changes the slot map and repeats the command. `ASK` repeats it once, after `ASKING`, at
+//! the node that imports the slot. A primary that is gone, or not ready, is waited for while the
+//! patience lasts.
+
+use std::collections::BTreeMap;
+
+use skein_syntax::slots::{SLOTS, slot_of_key};
+
+use super::error::{Error, Setback, Trial};
+use super::links::Links;
+use super::map::{SlotMap, redirected};
+use crate::client::Reply;
+
+/// Redirections that are followed without a pause.
+const HOPS: usize = 8;
+
+/// The primary of each slot, as far as the client knows.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    nodes: Vec<String>,
+    /// The place of each slot's primary in `nodes`.
+    of_slot: Vec<Option<usize>>,
+}
+
+impl From<&SlotMap> for Table {
+    fn from(map: &SlotMap) -> Self {
+        let mut table = Self { nodes: Vec::new(), of_slot: vec![None; usize::from(SLOTS)] };
+        for primary in &map.primaries {
+            let place = table.place(&primary.address);
+            for (first, last) in primary.slots.ranges() {
+                table.of_slot[usize::from(first)..=usize::from(last)].fill(Some(place));
+            }
+        }
+        table
+    }
+}
+
+impl Table {
+    fn node(&self, slot: u16) -> Option<&str> {
+        self.of_slot[usize::from(slot)].map(|place| self.nodes[place].as_str())
+    }
+
+    /// Sets the primary of a slot. A slot that no cluster has is ignored.
+    fn set(&mut self, slot: u16, node: &str) {
+        let place = self.place(node);
+        if let Some(known) = self.of_slot.get_mut(usize::from(slot)) {
+            *known = Some(place);
+        }
+    }
+
+    fn place(&mut self, node: &str) -> usize {
+        self.nodes.iter().position(|known| known == node).unwrap_or_else(|| {
+            self.nodes.push(node.to_owned());
+            self.nodes.len() - 1
+        })
+    }
+}
+
+/// A reply, and the number of the connection that it was read from.
+#[derive(Debug)]
+pub(super) struct Routed {
+    pub reply: Reply,
+    pub connection: u64,
+}
+
+/// A command without a reply.
+#[derive(Debug)]
+struct Pending {
+    /// The command's place in the pipeline.
+    place: usize,
+    slot: u16,
+    /// The node that `ASK` named.
+    ask: Option<String>,
+}
+
+/// What a node's answer means for the client.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    /// A reply for the caller.
+    Done(Reply),
+    /// The slot is at this node.
+    Moved(u16, String),
+    /// The key may be at this node.
+    Ask(String),
+    /// The command was not run, and may be later.
+    Later(String),
+}
+
+impl Answer {
+    fn of(reply: Reply, node: &str) -> Self {
+        let Reply::Error(text) = &reply else { return Self::Done(reply) };
+        let mut words = text.split(' ');
+        match words.next().unwrap_or_default() {
+            code @ ("MOVED" | "ASK") => {
+                let slot = words.next().and_then(|slot| slot.parse().ok());
+                let to = words.next().and_then(|address| redirected(address, node));
+                match (slot, to) {
+                    (Some(slot), Some(to)) if code == "MOVED" => Self::Moved(slot, to),
+                    (Some(_), Some(to)) => Self::Ask(to),
+                    _ => Self::Done(reply),
+                }
+            }
+            "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" | "BUSY" => {
+                Self::Later(format!("node {node} answered \"{text}\""))
+            }
+            _ => Self::Done(reply),
+        }
+    }
+}
+
+/// Runs commands, each at the primary of its key. `key_of` finds the key of a command.
+pub(super) fn run<C: AsRef<[A]>, A: AsRef<[u8]>>(
+    links: &mut Links,
+    table: &mut Table,
+    commands: &[C],
+    key_of: impl Fn(&C) -> Vec<u8>,
+) -> Result<Vec<Routed>, Error> {
+    let mut replies: Vec<Option<Routed>> = commands.iter().map(|_| None).collect();
+    let mut pending: Vec<Pending> = (commands.iter().enumerate())
+        .map(|(place, command)| Pending { place, slot: slot_of_key(&key_of(command)), ask: None })
+        .collect();
+    let mut trial = Trial::begin(&links.options);
+    let mut hops = 0;
+    while !pending.is_empty() {
+        let (count, mut setback) = (pending.len(), None);
+        pending = pass(links, table, commands, pending, &mut replies, &mut setback)?;
+        if pending.len() < count {
+            trial = Trial::begin(&links.options);
+        }
+        hops = if setback.is_none() { hops + 1 } else { 0 };
+        if setback.is_none() && hops > HOPS {
+            setback =
+                Some(Setback::passing("the nodes redirect without an end", "look at CLUSTER NODES of each"));
+        }
+        if let Some(setback) = setback {
+            trial.after(setback)?;
+            let nodes = table.nodes.iter().cloned().collect();
+            match links.map(nodes) {
+                Ok(map) => *table = Table::from(&map),
+                Err(Setback::Final(error)) => return Err(error),
+                // The old map is judged by the next pass.
+                Err(Setback::Passing(..)) => {}
+            }
+        }
+    }
+    // Each command that is not pending has a reply.
+    Ok(replies.into_iter().flatten().collect())
+}
+
+/// Sends each command once, and returns those that have to be sent again.
+fn pass<C: AsRef<[A]>, A: AsRef<[u8]>>(
+    links: &mut Links,
+    table: &mut Table,
+    commands: &[C],
+    pending: Vec<Pending>,
+    replies: &mut [Option<Routed>],
+    setback: &mut Option<Setback>,
+) -> Result<Vec<Pending>, Error> {
+    let (mut by_node, mut again): (BTreeMap<String, Vec<Pending>>, Vec<Pending>) = Default::default();
+    for one in pending {
+        if let Some(node) = one.ask.as_deref().or_else(|| table.node(one.slot)) {
+            by_node.entry(node.to_owned()).or_default().push(one);
+        } else {
+            *setback = Some(no_primary(one.slot));
+            again.push(one);
+        }
+    }
+    let mut sent = Vec::new();
+    for (node, batch) in by_node {
+        let outcome = send(links, &node, commands, &batch);
+        sent.push((node, batch, outcome));
+    }
+    for (node, batch, mut outcome) in sent {
+        for mut one in batch {
+            let reply = outcome.and_then(|()| receive(links, &node, &one));
+            one.ask = None;
+            outcome = match reply.map(|reply| Answer::of(reply, &node)) {
+                Ok(Answer::Done(reply)) => {
+                    replies[one.place] = Some(Routed { reply, connection: links.id(&node) });
+                    Ok(())
+                }
+                Ok(answer) => {
+                    follow(answer, &mut one, table, setback);
+                    again.push(one);
+                    Ok(())
+                }
+                Err(Setback::Final(error)) => {
+                    // Other nodes may still have replies for this pass.
+                    links.close_all();
+                    return Err(error);
+                }
+                Err(passing) => {
+                    *setback = Some(passing.clone());
+                    again.push(one);
+                    Err(passing)
+                }
+            };
+        }
+    }
+    // In the order of the caller.
+    again.sort_by_key(|one| one.place);
+    Ok(again)
+}
+
+fn no_primary(slot: u16) -> Setback {
+    Setback::passing(
+        format!("slot {slot} has no primary"),
+        "give it one (redis-cli --cluster fix), or start its node",
+    )
+}
+
+fn follow(answer: Answer, one: &mut Pending, table: &mut Table, setback: &mut Option<Setback>) {
+    match answer {
+        Answer::Moved(slot, to) => table.set(slot, &to),
+        Answer::Ask(to) => one.ask = Some(to),
+        Answer::Later(what) => *setback = Some(Setback::passing(what, "look at CLUSTER INFO of this node")),
+        Answer::Done(_) => {}
+    }
+}
+
+fn send<C: AsRef<[A]>, A: AsRef<[u8]>>(
+    links: &mut Links,
+    node: &str,
+    commands: &[C],
+    batch: &[Pending],
+) -> Result<(), Setback> {
+    let asking: &[&[u8]] = &[b"ASKING"];
+    let mut words: Vec<Vec<&[u8]>> = Vec::new();
+    for one in batch {
+        if one.ask.is_some() {
+            words.push(asking.to_vec());
+        }
+        words.push(commands[one.place].as_ref().iter().map(AsRef::as_ref).collect());
+    }
+    links.send(node, &words)
+}
+
+fn receive(links: &mut Links, node: &str, one: &Pending) -> Result<Reply, Setback> {
+    if one.ask.is_some() {
+        // The reply to ASKING.
+        links.receive(node, links.deadline())?;
+    }
+    links.receive(node, links.deadline())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_apart() {
+        let answer = |text: &str| Answer::of(Reply::Error(text.to_owned()), "a:1");
+        assert_eq!(answer("MOVED 12182 b:2"), Answer::Moved(12182, "b:2".to_owned()));
+        assert_eq!(answer("MOVED 1 :2"), Answer::Moved(1, "a:2".to_owned()));
+        assert_eq!(answer("ASK 1 b:2"), Answer::Ask("b:2".to_owned()));
+        assert!(matches!(answer("CLUSTERDOWN The cluster is down"), Answer::Later(_)));
+        for text in ["MOVED", "MOVED x b:2", "ASK 1", "WRONGTYPE no", ""] {
+            assert_eq!(answer(text), Answer::Done(Reply::Error(text.to_owned())));
+        }
+        assert_eq!(Answer::of(Reply::ok(), "a:1"), Answer::Done(Reply::ok()));
+    }
+
+    #[test]
+    fn slots_lead_to_nodes() {
+        let mut table = Table::from(&SlotMap::default());
+        table.set(u16::MAX, "c:1");
+        table.set(5, "a:1");
+        table.set(6, "b:1");
+        table.set(5, "b:1");
+        assert_eq!((table.node(5), table.node(6), table.node(7)), (Some("b:1"), Some("b:1"), None));
+    }
+}

@@ -1,0 +1,162 @@
+//! The rules of a window: when the pages of one round prove that no key is missing.
+//!
+//! ```text
+//!   first pages ─ every slot owned once? ─ slots in motion? ──no──► merge ─► window
+//!                        │no                      │yes
+//!                        ▼                        ▼
+//!                  repeat the window      second pages ─ moved on as expected? ─► merge both ─► window
+//! ```
+//!
+//! `docs/design/cluster-ranges.md` has the argument. This module does no I/O.
+
+use std::collections::VecDeque;
+
+use skein_syntax::slots::SlotSet;
+
+use super::error::Setback;
+use super::page::{Entry, Page};
+use crate::Direction;
+
+/// The keys of one round.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    /// In the order of the range, each key once.
+    pub entries: VecDeque<Entry>,
+    /// The name that the window reaches; `None` if it reaches the end of the range.
+    pub end: Option<Vec<u8>>,
+}
+
+/// What to ask for after the first pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Nothing: no slot is in motion.
+    Nothing,
+    /// A second page of every node.
+    SecondPages,
+    /// The slot map, because a node that imports slots may be missing in it. Then a second page of
+    /// every node, if the map names no other nodes.
+    MapAndSecondPages,
+}
+
+/// Makes a window of the pages of all primaries: rules 1 and 2. `second_pages` is called at most
+/// once; it returns another page of each node, in the same order.
+///
+/// `before` are the slots that were in motion in the round before, or `None` if there was none
+/// lately. A migration that is given up leaves no trace in the first pages of the round in which it
+/// ends.
+///
+/// # Errors
+/// The pages do not prove that no key is missing: the client has to repeat the window.
+pub(super) fn read(
+    firsts: Vec<Page>,
+    before: Option<&SlotSet>,
+    direction: Direction,
+    second_pages: impl FnOnce(Next) -> Result<Vec<Page>, Setback>,
+) -> Result<Window, Setback> {
+    check_ownership(&firsts)?;
+    let next = next(&firsts, before);
+    if next == Next::Nothing {
+        return Ok(merge(firsts, direction));
+    }
+    let mut pages = second_pages(next)?;
+    check_second(&firsts, before, &pages)?;
+    // Of a key that both have, the second page has the newer value.
+    pages.extend(firsts);
+    Ok(merge(pages, direction))
+}
+
+/// Rule 1: the pages own every slot exactly once.
+fn check_ownership(pages: &[Page]) -> Result<(), Setback> {
+    let (mut once, mut twice) = (SlotSet::EMPTY, SlotSet::EMPTY);
+    for page in pages {
+        twice = twice.union(&once.intersection(&page.owned));
+        once = once.union(&page.owned);
+    }
+    let missing = SlotSet::ALL.difference(&once);
+    if !missing.is_empty() {
+        return Err(Setback::passing(
+            format!("{} no primary", slots_have(&missing)),
+            "give them one: start it again, fail over to a replica (CLUSTER FAILOVER), or assign them \
+             (redis-cli --cluster fix)",
+        ));
+    }
+    if !twice.is_empty() {
+        return Err(Setback::passing(
+            format!("{} two primaries", slots_have(&twice)),
+            "one of them is cut off from the cluster, or the nodes do not agree: look at CLUSTER NODES of each",
+        ));
+    }
+    Ok(())
+}
+
+/// Names slots as the subject of a sentence: `slots 0-5460 have`.
+fn slots_have(slots: &SlotSet) -> String {
+    let text = slots.to_string();
+    if text.contains(['-', ' ']) { format!("slots {text} have") } else { format!("slot {text} has") }
+}
+
+/// Returns the slots that some page names as imported or as migrating.
+pub(super) fn in_motion(pages: &[Page]) -> SlotSet {
+    pages.iter().fold(SlotSet::EMPTY, |all, page| all.union(&page.importing).union(&page.migrating))
+}
+
+/// Which pages rule 2 asks for.
+fn next(firsts: &[Page], before: Option<&SlotSet>) -> Next {
+    let importing = firsts.iter().fold(SlotSet::EMPTY, |all, page| all.union(&page.importing));
+    let moving = in_motion(firsts);
+    if !moving.difference(&importing).is_empty() {
+        Next::MapAndSecondPages
+    } else if moving.is_empty() && before.is_some_and(SlotSet::is_empty) {
+        Next::Nothing
+    } else {
+        Next::SecondPages
+    }
+}
+
+/// The rest of rule 2: a slot in motion went on as one migration allows.
+///
+/// - A node that imported the slot still imports it, or owns it and gives it to nobody.
+/// - A node that had no part in it does not own it and give it away.
+fn check_second(firsts: &[Page], before: Option<&SlotSet>, seconds: &[Page]) -> Result<(), Setback> {
+    let moving = in_motion(firsts).union(before.unwrap_or(&SlotSet::ALL));
+    for (first, second) in firsts.iter().zip(seconds) {
+        let settled = second.owned.difference(&second.migrating);
+        let left = first.importing.difference(&second.importing.union(&settled));
+        let passed_on =
+            moving.intersection(&second.owned).intersection(&second.migrating).difference(&first.owned);
+        let strange = left.union(&passed_on);
+        if firsts.len() != seconds.len() || !strange.is_empty() {
+            return Err(Setback::passing(
+                format!("{} moved on while their keys were read", slots_have(&strange)),
+                "wait for the end of the resharding",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Merges pages up to the nearest of their last names: rule 3, and the definition of a window. Of a
+/// key that several pages have, the entry of the first page counts.
+fn merge(pages: Vec<Page>, direction: Direction) -> Window {
+    let nearest = |one: Vec<u8>, other: Vec<u8>| match direction {
+        Direction::Forward => one.min(other),
+        Direction::Backward => one.max(other),
+    };
+    let end = pages.iter().filter_map(|page| page.last.clone()).reduce(nearest);
+    let within = |entry: &Entry| match (&end, direction) {
+        (None, _) => true,
+        (Some(end), Direction::Forward) => entry.key <= *end,
+        (Some(end), Direction::Backward) => entry.key >= *end,
+    };
+    let mut entries: Vec<Entry> = pages.into_iter().flat_map(|page| page.entries).filter(within).collect();
+    // Stable: entries of one key stay in the order of the pages.
+    entries.sort_by(|one, other| match direction {
+        Direction::Forward => one.key.cmp(&other.key),
+        Direction::Backward => other.key.cmp(&one.key),
+    });
+    entries.dedup_by(|later, earlier| later.key == earlier.key);
+    Window { entries: entries.into(), end }
+}
+
+#[cfg(test)]
+mod tests;

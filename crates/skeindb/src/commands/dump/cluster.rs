@@ -1,0 +1,36 @@
+//! Reading a cluster: the names by a range over all nodes, and the rows of a thousand names at a
+//! time from the node that each is at.
+
+use skeindb::Direction;
+use skeindb::cluster::{Scan, Shown};
+
+use super::{Output, rows, server};
+use crate::bounds::Range;
+use crate::exit::Failure;
+use crate::remote::{ClusterTarget, cluster_failure};
+
+/// Writes the rows of a cluster within `range`.
+pub fn dump(target: &ClusterTarget<'_>, range: &Range, output: &mut Output) -> Result<(), Failure> {
+    let failed = cluster_failure(target.access.prefix);
+    let mut peer = target.connect()?;
+    let bounds = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
+    let mut scan = peer.cluster.range(bounds, Direction::Forward, Shown::Names).map_err(&failed)?;
+    loop {
+        let keys = page(&mut scan, server::PAGE.min(output.left)).map_err(&failed)?;
+        if keys.is_empty() || rows::write(&mut peer, &keys, output)?.is_break() {
+            return Ok(());
+        }
+    }
+}
+
+/// The next names, so many at most.
+fn page(scan: &mut Scan, most: u64) -> Result<Vec<Vec<u8>>, skeindb::cluster::Error> {
+    let mut keys = Vec::new();
+    while (keys.len() as u64) < most {
+        match scan.next()? {
+            Some(entry) => keys.push(entry.key),
+            None => break,
+        }
+    }
+    Ok(keys)
+}

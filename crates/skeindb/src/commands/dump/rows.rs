@@ -1,0 +1,154 @@
+//! The rows of a page of keys: values and times by pipelines, and what lies below a key piece by
+//! piece.
+
+use std::ops::ControlFlow;
+
+use skein_server::parse_double;
+use skeindb::client::Reply;
+
+use super::Output;
+use super::output::Pieces;
+use crate::exit::Failure;
+use crate::remote::Answers;
+
+/// Columns or members of a step of a scan.
+const PIECE: &[u8] = b"1000";
+/// How an error begins that says that a key holds something else.
+const OTHER_KIND: &str = "WRONGTYPE";
+/// What PEXPIRETIME answers for a key that is not there.
+const GONE: i64 = -2;
+/// A pipeline ends at this many bytes of commands, so that sending one never waits for its own
+/// replies: it fits into the connection's buffers.
+const PIPELINE_BYTES: usize = 16 << 10;
+
+/// Writes the values of these keys. Returns a break if the caller should send no more keys.
+pub fn write(
+    peer: &mut impl Answers,
+    keys: &[Vec<u8>],
+    output: &mut Output,
+) -> Result<ControlFlow<()>, Failure> {
+    if output.keys_only {
+        return Ok(keys.iter().try_for_each(|key| output.key(key)));
+    }
+    let mut rest = keys;
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fits = rest.iter().take_while(|key| {
+            bytes += 2 * key.len() + 64;
+            bytes <= PIPELINE_BYTES
+        });
+        let (part, after) = rest.split_at(fits.count().max(1));
+        rest = after;
+        if dump_part(peer, part, output)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+fn dump_part(
+    peer: &mut impl Answers,
+    keys: &[Vec<u8>],
+    output: &mut Output,
+) -> Result<ControlFlow<()>, Failure> {
+    let commands: Vec<[&[u8]; 2]> =
+        keys.iter().flat_map(|key| [[b"GET".as_slice(), key], [b"PEXPIRETIME", key]]).collect();
+    let mut replies = peer.pipeline(&commands)?.into_iter();
+    for (key, reply) in keys.iter().zip(std::iter::from_fn(|| Some((replies.next()?, replies.next()?)))) {
+        let expires = match reply.1 {
+            // Gone since the page was read, be it just after its value was.
+            Reply::Integer(GONE) => continue,
+            // Negative if it does not expire.
+            Reply::Integer(at) => u64::try_from(at).ok(),
+            other => return peer.checked(other).and_then(|other| Err(peer.unexpected(&other))),
+        };
+        let go_on = match reply.0 {
+            Reply::Bulk(value) => output.value(key, value, expires),
+            // It was gone, and is there again.
+            Reply::Null => ControlFlow::Continue(()),
+            Reply::Error(text) if text.starts_with(OTHER_KIND) => dump_pieces(peer, key, expires, output)?,
+            other => return peer.checked(other).and_then(|other| Err(peer.unexpected(&other))),
+        };
+        if go_on.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// Writes what lies below a key. If the key is given something else meanwhile, what was read so far
+/// is written.
+fn dump_pieces(
+    peer: &mut impl Answers,
+    key: &[u8],
+    expires: Option<u64>,
+    output: &mut Output,
+) -> Result<ControlFlow<()>, Failure> {
+    let mut pieces = output.pieces(key, expires);
+    for (scan, scored) in [(b"HSCAN", false), (b"ZSCAN", true)] {
+        let (mut cursor, mut connection) = (b"0".to_vec(), 0);
+        loop {
+            let page = peer.call(&[&scan[..], key, &cursor, b"COUNT", PIECE])?;
+            let is_first = cursor == b"0";
+            if matches!(&page, Reply::Error(text) if text.starts_with(OTHER_KIND)) {
+                if is_first {
+                    break;
+                }
+                return Ok(pieces.finish());
+            }
+            if !is_first && peer.connection() != connection {
+                // The key is at another node, which does not know the cursor: from the start. The
+                // load of a piece that is written twice changes nothing.
+                cursor = b"0".to_vec();
+                continue;
+            }
+            connection = peer.connection();
+            let (next, items) = peer.page(page)?;
+            if add_items(peer, items, scored, &mut pieces)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            if next == b"0" {
+                return Ok(pieces.finish());
+            }
+            cursor = next;
+        }
+    }
+    drop(pieces);
+    refuse(peer, key, output)
+}
+
+fn add_items(
+    peer: &impl Answers,
+    items: Vec<Vec<u8>>,
+    scored: bool,
+    pieces: &mut Pieces<'_>,
+) -> Result<ControlFlow<()>, Failure> {
+    let mut items = items.into_iter();
+    let mut found: Vec<_> = std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect();
+    // As they come after so many that a scan has pages: a few come by their scores.
+    found.sort_unstable();
+    for (name, text) in found {
+        let added = if scored {
+            let score = parse_double(&text).ok_or_else(|| peer.unexpected(&Reply::Bulk(text)))?;
+            pieces.member(&name, score)
+        } else {
+            pieces.column(&name, &text)
+        };
+        if added.is_break() {
+            return Ok(added);
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// Counts a key of a type that no format holds.
+fn refuse(peer: &mut impl Answers, key: &[u8], output: &mut Output) -> Result<ControlFlow<()>, Failure> {
+    match peer.one(&[b"TYPE", key])? {
+        // It changed since it was read, and was not there all the time as what it is now.
+        Reply::Simple(kind) if matches!(&*kind, "none" | "string" | "hash" | "zset") => {
+            Ok(ControlFlow::Continue(()))
+        }
+        Reply::Simple(kind) => Ok(output.refuse(&kind)),
+        other => Err(peer.unexpected(&other)),
+    }
+}

@@ -1,0 +1,61 @@
+//! Loading into a cluster: each record goes to the primary of its key's slot.
+//!
+//! A batch is sent to all primaries at once, and its replies are read before the next batch is sent. A command whose
+//! connection broke is sent again, which changes nothing: a record that is written twice is as if it were written once.
+
+use super::Sink;
+use super::commands::{Replies, Sent, each};
+use super::report::Report;
+use crate::exit::Failure;
+use crate::format::Record;
+use crate::remote::{Answers, ClusterPeer};
+
+/// A batch is sent when its commands take this many bytes, even if it has few records.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Writes records into a cluster.
+pub struct ClusterSink {
+    peer: ClusterPeer,
+    batch: usize,
+    /// Commands that wait to be sent, and their records.
+    commands: Vec<Vec<Vec<u8>>>,
+    lines: Vec<Sent>,
+    bytes: usize,
+    replies: Replies,
+}
+
+impl ClusterSink {
+    /// A sink that sends batches of `batch` records.
+    pub fn new(peer: ClusterPeer, batch: usize, report: &Report) -> Self {
+        let replies = Replies::new(report, peer.address());
+        Self { peer, batch, commands: Vec::new(), lines: Vec::new(), bytes: 0, replies }
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        if self.commands.is_empty() {
+            return Ok(());
+        }
+        let replies = self.peer.pipeline(&self.commands)?;
+        self.commands.clear();
+        self.bytes = 0;
+        self.lines.drain(..).zip(replies).try_for_each(|(sent, reply)| self.replies.take(sent, reply))
+    }
+}
+
+impl Sink for ClusterSink {
+    fn put(&mut self, record: Record) -> Result<(), Failure> {
+        each(&record, |words| {
+            self.bytes += words.iter().map(|word| word.len()).sum::<usize>();
+            self.commands.push(words.iter().map(|word| word.to_vec()).collect());
+            self.lines.push(Sent { line: record.line, last: false });
+        });
+        if let Some(sent) = self.lines.last_mut() {
+            sent.last = true;
+        }
+        if self.commands.len() < self.batch && self.bytes < BATCH_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), Failure> {
+        self.flush()
+    }
+}

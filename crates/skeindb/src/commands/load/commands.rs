@@ -1,0 +1,95 @@
+//! Records as commands of a server, and what the replies say of the records.
+
+use skein_server::write_double;
+use skeindb::client::Reply;
+
+use super::report::Report;
+use crate::exit::Failure;
+use crate::format::{Body, Record};
+
+/// Columns or members of a command, at most: a server takes so many arguments.
+const PAIRS: usize = 10_000;
+
+/// A command that was sent.
+#[derive(Clone, Copy)]
+pub struct Sent {
+    /// The line of its record.
+    pub line: u64,
+    /// Whether it is the last one of the record.
+    pub last: bool,
+}
+
+/// Calls `push` with each command of a record: SET, HSET or ZADD, and PEXPIREAT for rows and sets that expire.
+pub fn each(record: &Record, mut push: impl FnMut(&[&[u8]])) {
+    let key = record.key.as_slice();
+    let expires = record.expires.map(|expires| expires.to_string());
+    let expires = expires.as_ref().map(String::as_bytes);
+    match (&record.body, expires) {
+        (Body::Value(value), None) => push(&[b"SET", key, value]),
+        (Body::Value(value), Some(expires)) => push(&[b"SET", key, value, b"PXAT", expires]),
+        (Body::Columns(columns), _) => {
+            for columns in columns.chunks(PAIRS) {
+                let mut command: Vec<&[u8]> = vec![b"HSET", key];
+                command.extend(columns.iter().flat_map(|(name, value)| [name.as_slice(), value]));
+                push(&command);
+            }
+        }
+        (Body::Members(members), _) => {
+            for members in members.chunks(PAIRS) {
+                let scores: Vec<Vec<u8>> = members.iter().map(|(_, score)| score_text(*score)).collect();
+                let mut command: Vec<&[u8]> = vec![b"ZADD", key];
+                let pairs = scores.iter().zip(members);
+                command.extend(pairs.flat_map(|(score, (member, _))| [score.as_slice(), member]));
+                push(&command);
+            }
+        }
+    }
+    if let (Body::Columns(_) | Body::Members(_), Some(expires)) = (&record.body, expires) {
+        push(&[b"PEXPIREAT", key, expires]);
+    }
+}
+
+fn score_text(score: f64) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_double(&mut text, score);
+    text
+}
+
+/// Counts records by the replies to their commands.
+pub struct Replies {
+    report: Report,
+    address: String,
+    /// The record of which a command before the last one was refused. It is counted once.
+    refused: Option<u64>,
+}
+
+impl Replies {
+    pub fn new(report: &Report, address: &str) -> Self {
+        Self { report: report.clone(), address: address.to_owned(), refused: None }
+    }
+
+    /// Counts the record if this is the reply to its last command, or the first error.
+    ///
+    /// # Errors
+    /// The reply is an error that every write would get.
+    pub fn take(&mut self, sent: Sent, reply: Reply) -> Result<(), Failure> {
+        match reply {
+            Reply::Error(text) if stops_all(&text) => {
+                return Err(Failure::new(format!("line {}: {} answers: {text}", sent.line, self.address)));
+            }
+            _ if self.refused == Some(sent.line) => {}
+            Reply::Error(text) => {
+                self.refused = Some(sent.line);
+                self.report.refuse(sent.line, &text);
+            }
+            _ if sent.last => self.report.load(1),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Whether an error is not of this record, but of every write.
+fn stops_all(error: &str) -> bool {
+    ["MISCONF", "NOAUTH", "READONLY", "LOADING"].iter().any(|code| error.starts_with(code))
+}

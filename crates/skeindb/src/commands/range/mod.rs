@@ -1,0 +1,96 @@
+//! `skein range`: the keys of a server or of a cluster, in order.
+
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+
+use skeindb::Direction;
+use skeindb::cluster::Entry;
+
+use super::dump::{Output, file};
+use crate::bounds::{self, Range};
+use crate::exit::{Exit, Failure};
+use crate::format::Format;
+
+mod held;
+pub mod source;
+
+use source::SourceArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  skein range --prefix goose: --limit 10
+      the first ten keys under a prefix
+  skein range '[a' '(b' --values
+      keys from a, included, to b, left out, and what they hold
+  skein range --cluster 10.0.0.1:7000 --rev
+      all keys of a Redis cluster that has the module skein, from the last
+
+Keys are written as `skein dump --format lines` writes them: one per line. --values writes the records of --format tsv, without times of expiry. Exit \
+code 4 says that keys were left out: keys with a newline, which lines cannot hold, or lists, sets and streams, which no format holds.
+
+A range is not a snapshot: it has every key that was there all the time, exactly once, and of those that came or went meanwhile some. That also holds \
+for a cluster while slots migrate and primaries fail over. What cannot be read for 30 s ends the range with an error that names it.";
+
+/// The bounds of a range, as arguments.
+#[derive(clap::Args)]
+pub struct BoundArgs {
+    /// The smallest key: `[key` included, `(key` left out, `-` for no bound.
+    #[arg(allow_hyphen_values = true, requires = "max")]
+    min: Option<OsString>,
+    /// The greatest key: `[key` included, `(key` left out, `+` for no bound.
+    #[arg(allow_hyphen_values = true)]
+    max: Option<OsString>,
+    /// Only keys that begin so.
+    #[arg(long, conflicts_with = "min")]
+    prefix: Option<OsString>,
+}
+
+impl BoundArgs {
+    /// The range between them.
+    pub fn range(&self) -> Result<Range, Failure> {
+        bounds::range(["MIN", "MAX"], self.min.as_ref(), self.max.as_ref(), self.prefix.as_ref())
+            .map_err(Failure::usage)
+    }
+}
+
+/// Write keys in order, of a server or of a whole cluster.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    bounds: BoundArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// From the greatest key to the smallest.
+    #[arg(long)]
+    rev: bool,
+    /// At most so many keys.
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    limit: u64,
+    /// Write what the keys hold, too.
+    #[arg(long)]
+    values: bool,
+}
+
+/// Runs `skein range`.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let range = args.bounds.range()?;
+    let format = if args.values { Format::Tsv } else { Format::Lines };
+    let mut output = Output::new(file::Target::open(None, false)?, format, args.limit, false)?;
+    let direction = if args.rev { Direction::Backward } else { Direction::Forward };
+    let mut keys = args.source.connect()?.range(range, direction, args.values, args.limit)?;
+    while let Some(entry) = keys.next()? {
+        if write(entry, &mut output).is_break() {
+            break;
+        }
+    }
+    output.finish().map(|(exit, _)| exit)
+}
+
+fn write(entry: Entry, output: &mut Output) -> ControlFlow<()> {
+    match entry.held.map(held::body) {
+        None => output.key(&entry.key),
+        Some(Ok(body)) => output.body(&entry.key, &body),
+        Some(Err(kind)) => output.refuse(&kind),
+    }
+}

@@ -1,0 +1,143 @@
+//! Keys in order, of a server or of a cluster.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+
+use skeindb::Direction;
+use skeindb::client::{Reply, bound};
+use skeindb::cluster::{Entry, Scan, Shown};
+
+use crate::bounds::Range;
+use crate::exit::Failure;
+use crate::remote::{Answers, ClusterPeer, ClusterTarget, Peer, ServerArgs, ServerTarget, cluster_failure};
+use crate::target::DEFAULT_ADDRESS;
+
+/// Keys that are asked of a server at once.
+const PAGE: u64 = 1000;
+
+/// What to read: a server, unless a cluster is named.
+#[derive(clap::Args)]
+pub struct SourceArgs {
+    /// The server: HOST:PORT, redis://HOST:PORT, rediss://HOST:PORT for TLS, or unix:PATH.
+    #[arg(long, value_name = "SERVER", default_value = DEFAULT_ADDRESS, conflicts_with = "cluster")]
+    from: String,
+    /// A node of a cluster, in place of a server: all nodes are read. May be given several times,
+    /// or with commas.
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    cluster: Vec<String>,
+    #[command(flatten)]
+    access: ServerArgs,
+}
+
+/// A server or a cluster that has let us in.
+pub enum Source {
+    Server(Peer),
+    Cluster(ClusterPeer),
+}
+
+/// A range that is being read.
+pub enum Keys {
+    Server(Box<ServerKeys>),
+    Cluster(Box<Scan>, &'static str),
+}
+
+/// The rest of a range of a server.
+pub struct ServerKeys {
+    peer: Peer,
+    range: Range,
+    direction: Direction,
+    values: bool,
+    found: VecDeque<Entry>,
+    left: u64,
+    at_end: bool,
+}
+
+impl SourceArgs {
+    pub fn connect(&self) -> Result<Source, Failure> {
+        let access = self.access.access();
+        if !self.cluster.is_empty() {
+            return ClusterTarget { nodes: &self.cluster, access }.connect().map(Source::Cluster);
+        }
+        ServerTarget { address: &self.from, access }.connect().map(Source::Server)
+    }
+}
+
+impl Source {
+    /// Begins a range of at most `left` keys. In RESP3, which tells types apart.
+    pub fn range(self, range: Range, direction: Direction, values: bool, left: u64) -> Result<Keys, Failure> {
+        match self {
+            Self::Server(mut peer) => {
+                peer.one(&[b"HELLO", b"3"])?;
+                let found = VecDeque::new();
+                let at_end = left == 0;
+                let keys = ServerKeys { peer, range, direction, values, found, left, at_end };
+                Ok(Keys::Server(Box::new(keys)))
+            }
+            Self::Cluster(peer) => {
+                let bounds = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
+                let shown = if values { Shown::Whole } else { Shown::Names };
+                let scan = peer.cluster.range(bounds, direction, shown);
+                let scan = scan.map_err(cluster_failure(peer.prefix()))?.limit(left);
+                Ok(Keys::Cluster(Box::new(scan), peer.prefix()))
+            }
+        }
+    }
+}
+
+impl Keys {
+    /// The next key, and what it holds if that was asked for.
+    pub fn next(&mut self) -> Result<Option<Entry>, Failure> {
+        match self {
+            Self::Server(keys) => keys.next(),
+            Self::Cluster(scan, prefix) => scan.next().map_err(cluster_failure(prefix)),
+        }
+    }
+}
+
+impl ServerKeys {
+    fn next(&mut self) -> Result<Option<Entry>, Failure> {
+        if self.found.is_empty() && !self.at_end {
+            self.read()?;
+        }
+        Ok(self.found.pop_front())
+    }
+
+    fn read(&mut self) -> Result<(), Failure> {
+        let wanted = PAGE.min(self.left);
+        let limit = wanted.to_string();
+        let (min, max) = (bound(&self.range.0, b"-"), bound(&self.range.1, b"+"));
+        let mut words: Vec<&[u8]> = vec![b"SK.RANGE", &min, &max, b"LIMIT", limit.as_bytes()];
+        if self.direction == Direction::Backward {
+            words.push(b"REV");
+        }
+        if !self.values {
+            words.push(b"NOVALUES");
+        }
+        let page = self.peer.one(&words)?;
+        let Reply::Array(items) = page else { return Err(self.peer.unexpected(&page)) };
+        self.found = items.into_iter().map(|item| self.entry(item)).collect::<Result<_, _>>()?;
+        let found = self.found.len() as u64;
+        self.left = self.left.saturating_sub(found);
+        self.at_end = found < wanted || self.left == 0;
+        if let Some(last) = self.found.back() {
+            let last = Bound::Excluded(last.key.clone());
+            match self.direction {
+                Direction::Forward => self.range.0 = last,
+                Direction::Backward => self.range.1 = last,
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&self, item: Reply) -> Result<Entry, Failure> {
+        match item {
+            Reply::Bulk(key) if !self.values => Ok(Entry { key, held: None }),
+            Reply::Array(pair) if self.values => match <[Reply; 2]>::try_from(pair) {
+                Ok([Reply::Bulk(key), held]) => Ok(Entry { key, held: Some(held) }),
+                Ok(pair) => Err(self.peer.unexpected(&Reply::Array(pair.into()))),
+                Err(pair) => Err(self.peer.unexpected(&Reply::Array(pair))),
+            },
+            other => Err(self.peer.unexpected(&other)),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A cluster to work with: some of its nodes, and how to get in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use skeindb::client::{Client, Reply};
+use skeindb::cluster::{Cluster, Error, ErrorKind, Login, Options};
+
+use super::address::{Address, Place};
+use super::answers::{Answers, way_out};
+use super::args::Access;
+use super::{ServerTarget, tls};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A cluster, as the command line names it.
+pub struct ClusterTarget<'a> {
+    /// Some of its nodes.
+    pub nodes: &'a [String],
+    /// How to get in.
+    pub access: Access<'a>,
+}
+
+/// A cluster that has let us in.
+pub struct ClusterPeer {
+    pub cluster: Cluster,
+    address: String,
+    prefix: &'static str,
+}
+
+impl ClusterTarget<'_> {
+    /// Connects, presents user and password, and reads the slot map.
+    pub fn connect(&self) -> Result<ClusterPeer, Failure> {
+        self.probe()?;
+        let prefix = self.access.prefix;
+        let addresses = self.nodes.iter().map(|node| Address::parse(node)).collect::<Result<Vec<_>, _>>();
+        let addresses = addresses.map_err(Failure::usage)?;
+        let places: Vec<&str> = addresses.iter().filter_map(tcp).collect();
+        let options = self.options(&addresses)?;
+        let cluster = Cluster::connect(&places, options).map_err(|error| {
+            let mut failure = cluster_failure(prefix)(error.clone());
+            if error.kind() == ErrorKind::NoCluster {
+                failure.message.push_str("; name a single server by --from or --to");
+            }
+            failure
+        })?;
+        Ok(ClusterPeer { cluster, address: format!("the cluster of {}", self.nodes.join(",")), prefix })
+    }
+
+    /// Connects to the first node that can be reached. A mistake in the options then has the same
+    /// error as with a server.
+    fn probe(&self) -> Result<(), Failure> {
+        let mut failed = Failure::usage("name a node of the cluster: HOST:PORT");
+        for node in self.nodes {
+            if node.starts_with("unix:") {
+                return Err(Failure::usage("the nodes of a cluster are reached by TCP; write HOST:PORT"));
+            }
+            match (ServerTarget { address: node, access: self.access }.connect()) {
+                Ok(_) => return Ok(()),
+                Err(failure) => failed = failure,
+            }
+        }
+        Err(failed)
+    }
+
+    fn options(&self, addresses: &[Address<'_>]) -> Result<Options, Failure> {
+        let mut options = Options::default();
+        let user = addresses.iter().find_map(|address| address.user);
+        options.login = self.access.login(user)?.map(|login| Login {
+            user: login.user.clone().unwrap_or_else(|| "default".to_owned()),
+            password: login.password,
+        });
+        options.stop = Some(Interrupt::flag()?);
+        options.tls = addresses.iter().any(|address| self.access.wants_tls(address));
+        if !options.tls {
+            return Ok(options);
+        }
+        let config = self.access.trusting()?;
+        let name = self.access.server_name.map(str::to_owned);
+        Ok(options.connector(move |node| {
+            let name = tls::name_for(name.as_deref(), node)?;
+            Client::connect_tls_within(node, name, Arc::clone(&config), CONNECT_TIMEOUT)
+        }))
+    }
+}
+
+fn tcp<'a>(address: &Address<'a>) -> Option<&'a str> {
+    match address.place {
+        Place::Tcp(place) => Some(place),
+        Place::Unix(_) => None,
+    }
+}
+
+/// A cluster's error as a command's; `prefix` is that of the options that say how to get in.
+pub fn cluster_failure(prefix: &'static str) -> impl Fn(Error) -> Failure {
+    move |error| {
+        let text = error.to_string();
+        let way_out = way_out(&text, prefix);
+        Failure::new(text + &way_out)
+    }
+}
+
+impl Answers for ClusterPeer {
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn prefix(&self) -> &'static str {
+        self.prefix
+    }
+
+    /// The key is the command's second word.
+    fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure> {
+        let key = command.get(1).copied().unwrap_or_default();
+        self.cluster.call(key, command).map_err(cluster_failure(self.prefix))
+    }
+
+    fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> Result<Vec<Reply>, Failure> {
+        self.cluster.pipeline(commands).map_err(cluster_failure(self.prefix))
+    }
+
+    fn connection(&self) -> u64 {
+        self.cluster.connection()
+    }
+}

@@ -1,0 +1,8 @@
+//! The cluster's client against nodes that do the worst that the contract of a page allows.
+//!
+//! The nodes are threads of the test (`fake`), so a test decides what happens between two pages.
+
+mod commands;
+mod fake;
+mod ranges;
+mod routes;
