@@ -27,7 +27,7 @@ pub use buffer::{BufferStats, CACHE_LEAST};
 pub use error::{DiskError, Result};
 pub use kind::{TrieKind, Values};
 pub use page::PAGE;
-pub use page_file::Reading;
+pub use page_file::{Reading, SoleWriter};
 pub use policy::Policy;
 pub use skein_log::{Durability, Ticket};
 pub use store::{

@@ -35,7 +35,11 @@ pub struct Base {
 impl Base {
     /// Without keys and without a budget; memory lies on huge pages if `huge`.
     pub(crate) fn new(collector: Arc<Collector>, huge: bool) -> Self {
-        let arena = if huge { Arena::new() } else { Arena::on_small_pages() };
+        Self::on(if huge { Arena::new() } else { Arena::on_small_pages() }, collector)
+    }
+
+    /// The same with its memory in `arena`.
+    pub(crate) fn on(arena: Arena, collector: Arc<Collector>) -> Self {
         Self { collector, arena, len: Counter::new(), budget: usize::MAX }
     }
 

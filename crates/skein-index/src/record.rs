@@ -1,12 +1,15 @@
 //! Records: a key with its value, in a block of its own.
 //!
 //! ```text
-//!   kind 0:    │ value 8 │ length 2 │ key ...      │
-//!   kind k:    │ value 8 │ key, exactly 8 k bytes  │      k = 1 .. 7
+//!   kind 0:    │ length 2 │ key ...  to whole words │ value 8 │
+//!   kind k:    │ key, exactly 8 k bytes             │ value 8 │      k = 1 .. 7
 //! ```
 //!
 //! Blocks are rounded up to 8 bytes, so the length costs nothing beside most keys; where the key fills whole words it would cost a
 //! word, and the word that leads to the record says the length instead, in the three bits that an address leaves free.
+//!
+//! The value is last, so the key is found whether or not there is a value. An index that keeps
+//! values elsewhere makes records *without* one. Its `VALUED` is false wherever a record is freed.
 //!
 //! # Invariants
 //! 1. The key never changes once the record is linked; the value is an atomic word.
@@ -40,17 +43,20 @@ pub(crate) fn kind_of(key_len: usize) -> u64 {
 pub(crate) struct Record(Tagged);
 
 impl Record {
-    /// Allocates a record.
-    pub(crate) fn new(arena: &Arena, tag: u16, key: &[u8], value: u64) -> Self {
+    /// Allocates a record, without a value if `value` is `None`.
+    #[inline]
+    pub(crate) fn new(arena: &Arena, tag: u16, key: &[u8], value: Option<u64>) -> Self {
         let kind = kind_of(key.len());
         let start = key_start(kind);
-        let block = arena.alloc(start + key.len(), Part::Keys);
+        let block = arena.alloc(size(kind, key.len(), value.is_some()), Part::Keys);
         // SAFETY: the block is ours alone, aligned to 8, and long enough for all parts.
         unsafe {
-            block.cast::<AtomicU64>().write(AtomicU64::new(value));
+            if let Some(value) = value {
+                block.add(value_start(kind, key.len())).cast::<AtomicU64>().write(AtomicU64::new(value));
+            }
             if kind == 0 {
                 let length = u16::try_from(key.len()).expect("a key is not longer than the longest");
-                block.add(VALUE).cast::<u16>().write(length);
+                block.cast::<u16>().write(length);
             }
             std::ptr::copy_nonoverlapping(key.as_ptr(), block.as_ptr().add(start), key.len());
         }
@@ -89,17 +95,20 @@ impl Record {
 
     #[inline(always)]
     fn value_word<'a>(self) -> &'a AtomicU64 {
-        // SAFETY: the record is live (invariant 2) and starts with the value word.
-        unsafe { self.block().cast().as_ref() }
+        let start = value_start(self.0.kind(), self.key_len());
+        // SAFETY: the record is live (invariant 2), and has its value word there, since callers
+        // know that it has one.
+        unsafe { self.block().add(start).cast().as_ref() }
     }
 
-    /// The value.
+    /// The value. REQUIRES: the record has one.
     #[inline(always)]
     pub(crate) fn value(self) -> u64 {
         self.value_word().load(PROTECT)
     }
 
-    /// Replaces the value. The caller holds the lock of the record's leaf.
+    /// Replaces the value. The caller holds the lock of the record's leaf. REQUIRES: the record has
+    /// a value.
     #[inline(always)]
     pub(crate) fn set_value(self, value: u64) {
         // Release: pairs with the load in `value`; what the word points to is initialised.
@@ -109,15 +118,20 @@ impl Record {
     /// The key.
     #[inline(always)]
     pub(crate) fn key<'a>(self) -> &'a [u8] {
+        self.bytes(self.key_len())
+    }
+
+    #[inline(always)]
+    fn key_len(self) -> usize {
         let kind = self.0.kind();
-        self.bytes(if kind == 0 { self.length() } else { 8 * kind as usize })
+        if kind == 0 { self.length() } else { 8 * kind as usize }
     }
 
     /// The length of the key. REQUIRES: kind 0.
     #[inline(always)]
     fn length(self) -> usize {
         // SAFETY: the record is live (invariant 2), and such a one has its length there, which does not change (invariant 1).
-        unsafe { self.block().add(VALUE).cast::<u16>().read().into() }
+        unsafe { self.block().cast::<u16>().read().into() }
     }
 
     /// The key, whose length is given.
@@ -142,8 +156,8 @@ impl Record {
         (kind != 0 || self.length() == key.len()) && same_bytes(self.bytes(key.len()), key)
     }
 
-    fn size(self) -> usize {
-        key_start(self.0.kind()) + self.key().len()
+    fn size(self, valued: bool) -> usize {
+        size(self.0.kind(), self.key_len(), valued)
     }
 
     /// Asks for the lines of the record: all of them where the word says the length, two beyond the first otherwise.
@@ -164,26 +178,31 @@ impl Record {
     /// Frees the record, but not what its value owns.
     ///
     /// # Safety
-    /// Nobody can reach the record, and it is counted as `part`.
-    pub(crate) unsafe fn free(self, part: Part) {
+    /// Nobody can reach the record, it is counted as `part`, and `VALUED` says whether it has a
+    /// value.
+    pub(crate) unsafe fn free<const VALUED: bool>(self, part: Part) {
         // SAFETY: allocated in `new` with this size; the caller vouches for the rest.
-        unsafe { Arena::free(self.block(), self.size(), part) };
+        unsafe { Arena::free(self.block(), self.size(VALUED), part) };
     }
 
     /// Frees the record, but not what its value owns, once nobody can see it.
     ///
     /// # Safety
-    /// The record is unlinked: no one who takes a guard from now on can reach it.
-    pub(crate) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim(word: *mut u8, _: &GracePeriod) {
+    /// The record is unlinked: no one who takes a guard from now on can reach it. `VALUED` says
+    /// whether it has a value.
+    pub(crate) unsafe fn retire<const VALUED: bool>(self, guard: &impl Guard) {
+        unsafe fn reclaim<const VALUED: bool>(word: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector gives back what `retire` gave it, after the grace period.
-            unsafe { Record(Tagged(word.addr() as u64)).free(Part::Retired) };
+            unsafe { Record(Tagged(word.addr() as u64)).free::<VALUED>(Part::Retired) };
         }
         // SAFETY: the record is live and counted as `Keys`; the caller vouches that it is unlinked. The collector hands the
         // word back as it is: it never reads through what it is given.
         unsafe {
-            Arena::recount(self.block(), self.size(), Part::Keys, Part::Retired);
-            guard.defer_retire(std::ptr::without_provenance_mut::<u8>(self.word() as usize), reclaim);
+            Arena::recount(self.block(), self.size(VALUED), Part::Keys, Part::Retired);
+            guard.defer_retire(
+                std::ptr::without_provenance_mut::<u8>(self.word() as usize),
+                reclaim::<VALUED>,
+            );
         }
     }
 }
@@ -207,7 +226,19 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
 
 #[inline(always)]
 fn key_start(kind: u64) -> usize {
-    if kind == 0 { VALUE + LENGTH } else { VALUE }
+    if kind == 0 { LENGTH } else { 0 }
+}
+
+/// Where the value lies behind a key.
+#[inline(always)]
+fn value_start(kind: u64, key_len: usize) -> usize {
+    (key_start(kind) + key_len).next_multiple_of(VALUE)
+}
+
+/// The bytes of a record.
+#[inline(always)]
+fn size(kind: u64, key_len: usize, valued: bool) -> usize {
+    if valued { value_start(kind, key_len) + VALUE } else { key_start(kind) + key_len }
 }
 
 #[cfg(all(test, not(skein_loom)))]
@@ -219,16 +250,21 @@ mod tests {
         let arena = Arena::new();
         for len in (0..200).chain([crate::index::MAX_KEY_LEN]) {
             let key: Vec<u8> = (0..len).map(|byte| byte as u8).collect();
-            let record = Record::new(&arena, 0xabcd, &key, 7);
+            let record = Record::new(&arena, 0xabcd, &key, Some(7));
             assert_eq!((record.key(), record.value(), record.tag()), (&*key, 7, 0xabcd));
             record.set_value(8);
             // SAFETY: the word is the record's own, which is live.
             assert_eq!(unsafe { Record::from_word(record.word()) }.map(Record::value), Some(8));
             if len % 8 == 0 && (8..=56).contains(&len) {
-                assert_eq!(record.size(), 8 + len);
+                assert_eq!((record.size(true), record.size(false)), (8 + len, len));
             }
+            let bare = Record::new(&arena, 0xabcd, &key, None);
+            assert_eq!((bare.key(), bare.tag()), (&*key, 0xabcd));
             // SAFETY: ours alone.
-            unsafe { record.free(Part::Keys) };
+            unsafe {
+                record.free::<true>(Part::Keys);
+                bare.free::<false>(Part::Keys);
+            }
         }
         assert_eq!(arena.live(Part::Keys), 0);
     }

@@ -24,6 +24,9 @@ pub unsafe trait Slot: Sized + Send + Sync + 'static {
     /// Whether the word owns memory, so that a replaced one has to be retired and not just forgotten.
     const OWNS: bool;
 
+    /// Whether the word is 0 or 1, so that an index may keep it as one bit.
+    const IS_FLAG: bool = false;
+
     /// Gives the value up to a word.
     fn into_word(self) -> u64;
 
@@ -75,8 +78,10 @@ pub(crate) unsafe fn retire_value<S: Slot>(word: u64, guard: &impl Guard) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inline<T: InlineValue>(pub T);
 
-/// Types that fit a word: integers and floats of up to 64 bits. Sealed.
+/// Types that fit a word: booleans, integers and floats of up to 64 bits. Sealed.
 pub trait InlineValue: Copy + Send + Sync + 'static + sealed::Sealed {
+    /// Whether the word is 0 or 1.
+    const IS_FLAG: bool = false;
     /// The value's bits, in a word.
     fn to_word(self) -> u64;
     /// The value whose bits are in `word`.
@@ -106,6 +111,20 @@ macro_rules! inline_integers {
 }
 inline_integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 
+impl sealed::Sealed for bool {}
+impl InlineValue for bool {
+    const IS_FLAG: bool = true;
+
+    #[inline(always)]
+    fn to_word(self) -> u64 {
+        self.into()
+    }
+    #[inline(always)]
+    fn from_word(word: u64) -> Self {
+        word != 0
+    }
+}
+
 impl sealed::Sealed for f64 {}
 impl InlineValue for f64 {
     #[inline(always)]
@@ -122,6 +141,7 @@ impl InlineValue for f64 {
 unsafe impl<T: InlineValue> Slot for Inline<T> {
     type Ref<'g> = T;
     const OWNS: bool = false;
+    const IS_FLAG: bool = T::IS_FLAG;
 
     #[inline(always)]
     fn into_word(self) -> u64 {

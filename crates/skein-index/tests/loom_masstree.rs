@@ -75,7 +75,7 @@ fn split_against_get() {
         &["a", "b", "d"],
         |tree| assert_eq!(put(tree, "c", 9), None),
         |tree| {
-            assert_eq!(get(tree, "d"), Some(2));
+            assert_eq!(get(tree, "d"), Some(2), "the split hides a key");
             assert_eq!(get(tree, "a"), Some(0));
         },
     );
@@ -89,7 +89,7 @@ fn a_split_hides_no_key() {
 
 #[test]
 #[cfg(feature = "planted-bugs")]
-#[should_panic(expected = "assertion `left == right` failed")]
+#[should_panic(expected = "the split hides a key")]
 fn a_lost_split_check_is_noticed() {
     split_against_get();
 }
@@ -341,6 +341,37 @@ fn merge_against_an_insert() {
             assert_eq!(get(tree, "e"), Some(9));
         },
     );
+}
+
+/// Nodes {a b} and {d}: they become one when the left one has lost a key, and takes in the next.
+#[cfg(not(feature = "planted-bugs"))]
+fn merge_with_the_next_node_against(other: impl Fn(&Tree) + Copy + Send + Sync + 'static) {
+    models::model(|| thinned("abdc", "c"), 1, &[], |tree| assert_eq!(remove(tree, "b"), Some(1)), other);
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn a_merge_with_the_next_node_hides_no_key() {
+    merge_with_the_next_node_against(|tree| {
+        assert_eq!(get(tree, "d"), Some(3));
+        assert_eq!(get(tree, "a"), Some(0));
+        assert!(matches!(get(tree, "b"), None | Some(1)));
+    });
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn merge_with_the_next_node_against_insert() {
+    merge_with_the_next_node_against(|tree| {
+        assert_eq!(put(tree, "c", 9), None);
+        assert_eq!(get(tree, "c"), Some(9));
+    });
+}
+
+#[test]
+#[cfg(not(feature = "planted-bugs"))]
+fn merge_with_the_next_node_against_scans() {
+    merge_with_the_next_node_against(|tree| scans_meet(tree, b"ad"));
 }
 
 /// Both removals find their node sparse.

@@ -153,16 +153,47 @@ fn merge_against_insert() {
     );
 }
 
-/// Two leaves that become one with the next removal from the right one.
-fn before_a_merge_to_the_left() -> Index {
+/// An index that was given keys, each with its position as value, and has lost some.
+fn thinned(keys: &[&str], gone: &[&str]) -> Index {
     let index = Index::with_variant(Arc::new(Collector::new()));
-    for (value, key) in (0..).zip(["a", "b", "c", "d", "e", "f"]) {
-        put(&index, key, value);
-    }
-    for key in ["c", "d"] {
+    models::fill(&index, keys);
+    for key in gone {
         remove(&index, key);
     }
     index
+}
+
+/// Scans one way while a key goes and others move: the others are met, once and in order.
+fn scan_meets(index: &Index, forward: bool, gone: &[u8], expected: [&[u8]; 3]) {
+    let mut met = scan(index, forward);
+    met.retain(|key| key != gone);
+    assert_eq!(met, expected);
+}
+
+/// Two leaves that become one with the next removal from the left one.
+fn merge_to_the_right_against_a_scan(forward: bool, expected: [&'static [u8]; 3]) {
+    models::model(
+        || thinned(&["a", "b", "c", "d", "e"], &["b"]),
+        1,
+        &[],
+        |index| assert_eq!(remove(index, "c"), Some(2)),
+        move |index| scan_meets(index, forward, b"c", expected),
+    );
+}
+
+#[test]
+fn merge_to_the_right_against_a_scan_up() {
+    merge_to_the_right_against_a_scan(true, [b"a", b"d", b"e"]);
+}
+
+#[test]
+fn merge_to_the_right_against_a_scan_down() {
+    merge_to_the_right_against_a_scan(false, [b"e", b"d", b"a"]);
+}
+
+/// Two leaves that become one with the next removal from the right one.
+fn before_a_merge_to_the_left() -> Index {
+    thinned(&["a", "b", "c", "d", "e", "f"], &["c", "d"])
 }
 
 /// The leaf gives up its lock before it takes its left neighbour's and its own again.
@@ -193,13 +224,8 @@ fn merge_to_the_left_against_merge_to_the_right() {
     merge_to_the_left_against(1, |index| assert_eq!(remove(index, "b"), Some(1)));
 }
 
-/// Scans one way while a key of the right leaf goes and the other one moves.
 fn merge_to_the_left_against_a_scan(forward: bool, expected: [&'static [u8]; 3]) {
-    merge_to_the_left_against(1, move |index| {
-        let mut met = scan(index, forward);
-        met.retain(|key| key != b"f");
-        assert_eq!(met, expected);
-    });
+    merge_to_the_left_against(1, move |index| scan_meets(index, forward, b"f", expected));
 }
 
 #[test]
@@ -228,18 +254,12 @@ fn remove_against_insert_of_the_same_key() {
 fn two_leaves_emptied_at_once() {
     models::model(
         || {
-            let index = Index::with_variant(Arc::new(Collector::new()));
-            for key in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"] {
-                put(&index, key, 0);
-            }
-            for key in ["e", "f", "g", "j", "k"] {
-                remove(&index, key);
-            }
-            index
+            let keys = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"];
+            thinned(&keys, &["e", "f", "g", "j", "k"])
         },
         PREEMPTIONS,
         &[],
-        |index| assert_eq!(remove(index, "i"), Some(0)),
-        |index| assert_eq!(remove(index, "h"), Some(0)),
+        |index| assert_eq!(remove(index, "i"), Some(8)),
+        |index| assert_eq!(remove(index, "h"), Some(7)),
     );
 }

@@ -30,6 +30,8 @@
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::spin::Backoff;
 
+use crate::planted::{self, Bug};
+
 /// Turns of spinning and yielding, some tens of microseconds, before a waiter sleeps.
 const TURNS_BEFORE_SLEEP: u32 = 128;
 /// How long it sleeps at a time.
@@ -157,7 +159,11 @@ impl EpochGate {
 fn wait_until_none(counter: &AtomicU64) {
     // A read-modify-write, not a load: it has a place among the increments. Release: pairs with the Acquire
     // increments that come after it. Acquire, here and below: pairs with the Release decrements.
-    let mut counted = counter.fetch_add(0, Ordering::AcqRel);
+    let mut counted = if planted::is_on(Bug::PlainLook) {
+        counter.load(Ordering::Acquire)
+    } else {
+        counter.fetch_add(0, Ordering::AcqRel)
+    };
     let mut patience = Patience::default();
     while counted != 0 {
         patience.wait();
@@ -190,4 +196,4 @@ fn parity(epoch: u64) -> usize {
 }
 
 #[cfg(all(test, skein_loom))]
-mod models;
+pub(crate) mod models;

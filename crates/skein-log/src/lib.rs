@@ -17,6 +17,9 @@
 //!
 //! `docs/format.md` describes every byte. Payloads are the caller's own: this crate knows no keys.
 
+// Models of the epochs look into `loom`'s cells.
+#![cfg_attr(not(skein_loom), forbid(unsafe_code))]
+
 mod buffer;
 mod commit;
 mod epoch;

@@ -62,7 +62,7 @@ impl Log {
     /// At `Durability::None` existing logs are recovered all the same, and nothing new is written.
     ///
     /// # Errors
-    /// An option out of range, a folder in use, a failed file operation, an unknown format, damage.
+    /// An option out of range, a folder in use, a failed file operation, an unknown format, damage, `Cancelled`.
     pub fn open(
         storage: Arc<dyn Storage>,
         options: LogOptions,
@@ -74,7 +74,7 @@ impl Log {
         let rosters = roster::read_all(&*storage, &folders)?;
         let checkpoint = CheckpointEpochs::or_none(checkpoint);
         let recover = if options.give_up { recovery::give_up } else { recovery::recover };
-        let outcome = recover(&*storage, (&folders, &rosters), checkpoint)?;
+        let outcome = recover(&*storage, (&folders, &rosters), checkpoint, &options.progress)?;
         let database = outcome.database.or(options.database).unwrap_or_else(random_id);
         if options.database.is_some_and(|wanted| wanted != database) {
             return Err(LogError::BadOption {

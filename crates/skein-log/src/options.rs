@@ -1,12 +1,13 @@
 //! How a log is opened.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use skein_sync::threads;
 
 use crate::storage::LOCK_WAIT;
-use crate::{LogError, Result};
+use crate::{LogError, OpenProgress, Result};
 
 /// What a write promises when it is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,6 +57,9 @@ pub struct LogOptions {
     pub lock_wait: Duration,
     /// The database that the logs belong to; `None`, the default, for that of the logs found, or a new one.
     pub database: Option<[u8; 16]>,
+    /// Told how far the opening has come; it may end it. A new one, which nobody looks at, by default. The opening counts
+    /// what it scans, and leaves the replay, whose bytes it has announced, to be counted by whoever replays.
+    pub progress: Arc<OpenProgress>,
 }
 
 impl CheckpointEpochs {
@@ -79,6 +83,7 @@ impl LogOptions {
             buffer_bytes: 8 << 20,
             lock_wait: LOCK_WAIT,
             database: None,
+            progress: Arc::default(),
         }
     }
 

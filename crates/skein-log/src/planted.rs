@@ -9,10 +9,12 @@ pub enum Bug {
     EarlyAcknowledgement = 0,
     /// Checksums of records are not looked at.
     SkippedCrc = 1,
+    /// Who waits at the epoch gate looks at its counters by a load, which has no place among the increments.
+    PlainLook = 2,
 }
 
 #[cfg(feature = "planted-bugs")]
-static ON: [std::sync::atomic::AtomicBool; 2] = [const { std::sync::atomic::AtomicBool::new(false) }; 2];
+static ON: [std::sync::atomic::AtomicBool; 3] = [const { std::sync::atomic::AtomicBool::new(false) }; 3];
 
 /// Makes a mistake, or stops making it, in the whole process.
 #[cfg(feature = "planted-bugs")]

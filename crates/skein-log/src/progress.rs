@@ -36,7 +36,8 @@ pub struct OpenProgress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct OpenProgressSeen {
-    /// Bytes of checkpoints and logs that have to be read; 0 before that is known.
+    /// Bytes of checkpoints and logs that have to be read; 0 before that is known. Logs are read
+    /// twice: once to find what is durable, once to replay it.
     pub bytes_total: u64,
     /// Bytes of them that were read.
     pub bytes: u64,
@@ -63,6 +64,11 @@ impl OpenProgress {
     /// So many bytes more have to be read.
     pub fn expect(&self, bytes: u64) {
         self.bytes_total.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// So many of the bytes that were expected do not have to be read.
+    pub fn forgo(&self, bytes: u64) {
+        self.bytes_total.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// So many bytes were read, and so many rows or records in them. False if the opening is to

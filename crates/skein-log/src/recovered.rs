@@ -11,7 +11,7 @@ use crate::record::{Kind, RECORD_HEADER};
 use crate::recovery::reader::RecordReader;
 use crate::recovery::{self, Kept, Outcome};
 use crate::storage::Storage;
-use crate::{CheckpointEpochs, LogError, Result, roster};
+use crate::{CheckpointEpochs, LogError, OpenProgress, Result, roster};
 
 /// A torn tail that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +86,7 @@ impl Recovered {
             storage,
             (folders, &rosters),
             CheckpointEpochs::or_none(checkpoint),
+            &OpenProgress::default(),
         )?))
     }
 
@@ -105,12 +106,6 @@ impl Recovered {
     /// The database id that the logs carry; `None` if there are no segments.
     pub fn database(&self) -> Option<[u8; 16]> {
         self.database
-    }
-
-    /// Bytes of the segments that [`replay`](Self::replay) reads for the epochs from `from_epoch`
-    /// on.
-    pub fn bytes_from(&self, from_epoch: u64) -> u64 {
-        self.kept_from(from_epoch).map(|kept| kept.end).sum()
     }
 
     fn kept_from(&self, from_epoch: u64) -> impl Iterator<Item = &Kept> {

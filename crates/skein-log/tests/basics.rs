@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use skein_log::storage::sim::SimStorage;
-use skein_log::storage::{LockHolder, OsStorage};
+use skein_log::storage::{LockHolder, OsStorage, Storage};
 use skein_log::{Durability, Log, LogError, LogOptions, Recovered};
 
 #[test]
@@ -77,7 +77,7 @@ fn buffered_is_on_disk_within_200_ms_without_being_asked() {
     let mut options = options(2);
     options.durability = Durability::Buffered;
     options.flush_interval = Duration::from_millis(100);
-    let (log, _) = Log::open(Arc::new(sim.clone()), options, None).unwrap();
+    let (log, _) = Log::open(sim.share(), options, None).unwrap();
     let epoch = put(&log, 1, 1, 10).unwrap();
     let began = Instant::now();
     while log.durable_epoch() < epoch {
@@ -100,7 +100,7 @@ fn none_writes_nothing_and_replays_what_another_level_left() {
 
     let mut none = options(2);
     none.durability = Durability::None;
-    let (log, recovered) = Log::open(Arc::new(sim.clone()), none.clone(), None).unwrap();
+    let (log, recovered) = Log::open(sim.share(), none.clone(), None).unwrap();
     assert_eq!(numbers(&recovered), [1, 2]);
     let epoch = put(&log, 0, 3, 10).unwrap();
     assert!(epoch > last, "epochs never go back");
@@ -110,7 +110,7 @@ fn none_writes_nothing_and_replays_what_another_level_left() {
     assert_eq!(segment_files(&sim), before);
     // The checkpoint of a clean close makes the old logs obsolete, whether they are removed or not.
     log.close().unwrap();
-    let (log, recovered) = Log::open(Arc::new(sim.clone()), none, Some(covered(begin, end))).unwrap();
+    let (log, recovered) = Log::open(sim.share(), none, Some(covered(begin, end))).unwrap();
     assert_eq!(recovered.replay(1, begin, |_, _| Ok(())).unwrap().records, 0);
     assert!(log.epoch() > end);
     log.release_before(begin).unwrap();
@@ -133,7 +133,7 @@ fn released_segments_go_and_fewer_logs_still_read_the_old_ones() {
     log.close().unwrap();
 
     let checkpoint = Some(covered(begin, begin - 1));
-    let opened = Log::open(Arc::new(sim.clone()), options(1), checkpoint);
+    let opened = Log::open(sim.share(), options(1), checkpoint);
     let (log, recovered) = opened.unwrap();
     let replayed = AtomicU64::new(0);
     let report = recovered
@@ -162,7 +162,7 @@ fn missing_segments_are_noticed() {
     log.close().unwrap();
     let files = segment_files(&sim);
     assert!(files.len() > 2);
-    let storage: Arc<dyn skein_log::storage::Storage> = Arc::new(sim.clone());
+    let storage = sim.share();
     let refused = |covered, gone: &std::path::Path| {
         let opened = Log::open(storage.clone(), options(1), covered);
         assert!(matches!(&opened, Err(LogError::Damaged { path, .. }) if *path == gone), "{opened:?}");
@@ -181,7 +181,7 @@ fn missing_segments_are_noticed() {
 #[test]
 fn rosters_are_checked_and_follow_the_segments() {
     let sim = SimStorage::new();
-    let storage: Arc<dyn skein_log::storage::Storage> = Arc::new(sim.clone());
+    let storage = sim.share();
     let folder = std::path::Path::new(FOLDER);
     let roster = folder.join("log.roster");
     let (log, _) = open(&sim, 2).unwrap();
@@ -217,7 +217,7 @@ fn logs_that_are_given_up_are_empty_and_go_on() {
     run(&log, 0, 60, &mut Written::default()).unwrap();
     let last = log.close().unwrap();
     let before = segment_files(&sim);
-    let storage: Arc<dyn skein_log::storage::Storage> = Arc::new(sim.clone());
+    let storage = sim.share();
     storage.remove(&before[1]).unwrap();
     assert!(open(&sim, 2).is_err());
     let mut giving_up = options(2);
@@ -328,11 +328,11 @@ fn a_log_folder_in_use_is_waited_for() {
     let (log, _) = open(&sim, 1).unwrap();
     put(&log, 0, 1, 10).unwrap();
     let with = |lock_wait| LogOptions { lock_wait, ..options(1) };
-    let refused = Log::open(Arc::new(sim.clone()), with(Duration::ZERO), None);
+    let refused = Log::open(sim.share(), with(Duration::ZERO), None);
     assert!(matches!(&refused, Err(LogError::Locked { holder: LockHolder::Unknown, .. })), "{refused:?}");
     std::thread::scope(|scope| {
         let tries = sim.operations() + 3;
-        let opened = scope.spawn(|| Log::open(Arc::new(sim.clone()), with(Duration::from_hours(1)), None));
+        let opened = scope.spawn(|| Log::open(sim.share(), with(Duration::from_hours(1)), None));
         while sim.operations() < tries {
             std::thread::sleep(Duration::from_millis(1));
         }

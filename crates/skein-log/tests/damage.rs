@@ -4,7 +4,6 @@
 mod common;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use common::*;
 use skein_log::storage::Storage;
@@ -28,7 +27,7 @@ fn everything(sim: &SimStorage) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 fn refused(sim: &SimStorage, context: &str) -> LogError {
     let before = everything(sim);
     let looked = Recovered::inspect(sim, &[FOLDER.into()], None).map(|_| ()).unwrap_err();
-    let error = Log::open(Arc::new(sim.clone()), options(2), None).map(|_| ()).unwrap_err();
+    let error = Log::open(sim.share(), options(2), None).map(|_| ()).unwrap_err();
     assert_eq!(looked.to_string(), error.to_string(), "{context}");
     assert!(everything(sim) == before, "{context}: a file was changed");
     error

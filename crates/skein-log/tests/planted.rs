@@ -5,10 +5,11 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::sync::Mutex;
 
 use common::*;
+use skein_log::LogError;
 use skein_log::planted::{Bug, set};
 use skein_log::storage::sim::SimStorage;
 
@@ -32,13 +33,16 @@ fn cutting_finds_something() -> bool {
             let _ = run(&log, 0, 40, &mut written);
         }
         sim.reboot(at * 4);
-        let checked =
-            catch_unwind(AssertUnwindSafe(|| check_prefix(&inspect(&sim).unwrap(), written, "planted")));
-        checked.is_err()
+        match inspect(&sim) {
+            Ok(found) => catch_unwind(|| check_prefix(&found, written, "planted")).is_err(),
+            // A mark says that more was durable.
+            Err(LogError::Damaged { .. }) => true,
+            Err(error) => panic!("not the planted bug's failure: {error}"),
+        }
     })
 }
 
-/// Damages records here and there; whether something was lost or changed without an error.
+/// Damages records here and there; whether a log was read without an error all the same.
 fn damage_goes_unnoticed() -> bool {
     let sim = SimStorage::new();
     let (log, _) = open(&sim, 1).unwrap();
@@ -47,10 +51,9 @@ fn damage_goes_unnoticed() -> bool {
     let path = segment_files(&sim).remove(0);
     (200..4_000).step_by(61).any(|offset| {
         sim.damage(&path, offset, &[0xFF]);
-        let read = catch_unwind(AssertUnwindSafe(|| inspect(&sim)));
+        let read = inspect(&sim);
         sim.damage(&path, offset, &[0xFF]);
-        // A panic is the check of the records' contents: what was handed over is not what was written.
-        !matches!(read, Ok(Err(_)))
+        read.is_ok()
     })
 }
 

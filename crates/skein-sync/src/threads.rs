@@ -72,6 +72,7 @@ mod tests {
 
     /// Recoveries and checkpoints ended by a panic where the system refused a thread; now they go on with fewer.
     #[test]
+    #[cfg_attr(miri, ignore = "Miri grants a stack of any size")]
     fn a_thread_that_the_system_refuses_is_done_without() {
         // No address space holds such a stack.
         assert_eq!(numbers(3, || Builder::new().stack_size(1 << 46)), [0]);

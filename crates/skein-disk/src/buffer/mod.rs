@@ -186,7 +186,14 @@ impl Buffer {
 
     /// Page ids that somebody has. Waits for the write under way.
     pub(crate) fn ids_in_use(&self) -> usize {
-        self.table.len() as usize - lock(&self.writing).free.len()
+        // The table grows under the lock, so it is looked at under the lock.
+        let writing = lock(&self.writing);
+        self.table.len() as usize - writing.free.len()
+    }
+
+    /// Page ids that there are, with those that nobody has.
+    pub(crate) fn ids(&self) -> usize {
+        self.table.len() as usize
     }
 
     fn stripe(&self, id: PageId) -> &Mutex<()> {

@@ -3,29 +3,26 @@
 //! A walk of a reader begins anew for each page that is not in memory, and keeps what it has fetched until it has ended (`view.rs`). That is nothing for a key, and too much for a
 //! walk over all pages of a large file. This one goes on where it is, and lets pages go behind it. Readers go on meanwhile; writes wait.
 
-use super::{Buffer, Stop, Writer};
+use super::{Stop, Writer};
 use crate::page::{Bytes, PageId};
 use crate::{DiskError, Result};
 
 /// Pages that are looked at before what was read past the cache, and frames that have left it, are let go.
 const KEPT: usize = 64;
 
-/// All pages, as they are while this is held.
+/// All pages, as a write sees them that does nothing meanwhile.
 #[derive(Debug)]
-pub(crate) struct Still<'b> {
-    buffer: &'b Buffer,
-    writer: Writer<'b>,
+pub(crate) struct Still<'w, 'b> {
+    writer: &'w mut Writer<'b>,
     looked: usize,
 }
 
-impl Buffer {
-    /// Keeps the writer away; waits for the write under way.
-    pub(crate) fn still(&self) -> Still<'_> {
-        Still { buffer: self, writer: self.write(), looked: 0 }
+impl<'w, 'b> Still<'w, 'b> {
+    /// All pages, as this write sees them.
+    pub(crate) fn of(writer: &'w mut Writer<'b>) -> Self {
+        Self { writer, looked: 0 }
     }
-}
 
-impl Still<'_> {
     /// A page.
     pub(crate) fn page(&mut self, id: PageId) -> Result<&Bytes> {
         self.looked += 1;
@@ -33,7 +30,7 @@ impl Still<'_> {
             self.writer.let_go();
         }
         // Past the cache, if there is no room.
-        self.buffer.fetch(id)?;
+        self.writer.buffer().fetch(id)?;
         self.writer.page(id)
     }
 

@@ -3,7 +3,7 @@
 //! There is one writer at a time. It reads pages as they are, since nobody else changes any; what it changes it copies first, and nobody sees the copies until
 //! they are published. A write that is given up, by an error say, leaves nothing behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, MutexGuard};
 
@@ -40,7 +40,7 @@ pub(crate) struct Writer<'b> {
     copies: BTreeMap<PageId, PageBuf>,
     /// Pages that this write has made, and those that it takes away.
     made: Vec<PageId>,
-    freed: Vec<PageId>,
+    freed: BTreeSet<PageId>,
     past: Vec<Past<'b>>,
 }
 
@@ -54,7 +54,7 @@ impl Buffer {
             pinned: None,
             copies: BTreeMap::new(),
             made: Vec::new(),
-            freed: Vec::new(),
+            freed: BTreeSet::new(),
             past: Vec::new(),
         }
     }
@@ -64,6 +64,7 @@ impl Writer<'_> {
     /// A page as it is to be.
     pub(crate) fn page(&mut self, id: PageId) -> Result<&Bytes> {
         self.buffer.file.check_open()?;
+        self.check_kept(id)?;
         loop {
             if let Some(found) = self.find(id) {
                 // SAFETY: the frame is pinned, and copies and what was read past the cache are ours: as long as this write is borrowed they stay.
@@ -81,12 +82,25 @@ impl Writer<'_> {
 
     /// Looks at a page that is not to be kept for this write.
     pub(crate) fn glance<T>(&mut self, id: PageId, look: impl FnOnce(&Bytes) -> T) -> Result<T> {
+        self.check_kept(id)?;
         if let Some(copy) = self.copies.get(&id) {
             return Ok(look(copy));
         }
         // Nobody else changes it.
         let seen = self.buffer.glance(id, false, look)?;
         seen.ok_or_else(|| self.buffer.wrong(id, "there is no such page, and it is referred to"))
+    }
+
+    pub(super) fn buffer(&self) -> &Buffer {
+        self.buffer
+    }
+
+    /// Whether this write has not taken a page away. Two values of a damaged file may have the same pages: given back twice, its id would be given out twice.
+    fn check_kept(&self, id: PageId) -> Result<()> {
+        if self.freed.contains(&id) {
+            return Err(self.buffer.wrong(id, "it was given back, and is referred to"));
+        }
+        Ok(())
     }
 
     /// Lets go of what was only read so far.
@@ -161,7 +175,7 @@ impl Writer<'_> {
                 self.made.swap_remove(at);
                 self.writing.free.push(id);
             }
-            None => self.freed.push(id),
+            None => _ = self.freed.insert(id),
         }
     }
 
@@ -224,7 +238,7 @@ impl Writer<'_> {
             })
             .collect();
         self.made.clear();
-        let freed = std::mem::take(&mut self.freed);
+        let freed: Vec<PageId> = std::mem::take(&mut self.freed).into_iter().collect();
         let old = self.exchange(&new, &freed);
         self.settle(&new, &freed, &old);
         published();

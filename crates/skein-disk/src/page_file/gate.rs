@@ -2,7 +2,7 @@
 //!
 //! # Invariant
 //! Once [`Gate::close`] has returned no write is under way, and none begins; a read that ends later is told so. Then another process may have
-//! the file.
+//! the file, unless it is mapped.
 
 use std::path::Path;
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};

@@ -12,8 +12,9 @@
 //! 1. A part stays mapped as long as a page of it is in use.
 //! 2. A page in use has a reason to be kept in its place (`places.rs`), so nobody writes there: the bytes do not change. Nor does the
 //!    system change them after a failed sync: only places that were synced are mapped (`unsynced.rs`).
-//! 3. Once the file is closed, another process may write there. No page is looked at from then on, and a walk that was under way
-//!    counts for nothing: it took the bytes for those of any damaged page (`gate.rs`).
+//! 3. The folder stays locked until the store is dropped, so that no other store writes there while a read that was under
+//!    way when this one was closed looks at a page. The promise of [`Reading::mapping`](super::Reading::mapping) keeps away
+//!    all others.
 
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex};

@@ -15,13 +15,13 @@ mod header;
 mod headers;
 mod mapping;
 mod places;
+mod reading;
 mod reservation;
 mod unsynced;
 
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 
 use skein_log::storage::{Storage, StorageFile};
@@ -30,6 +30,7 @@ use gate::Gate;
 pub(crate) use header::{HEADERS, Header, PER_PAGE};
 use mapping::{Mapped, Mapping};
 pub(crate) use places::Places;
+pub use reading::{Reading, SoleWriter};
 pub(crate) use reservation::Reservation;
 use unsynced::Unsynced;
 
@@ -39,29 +40,6 @@ use crate::{DiskError, Result};
 
 /// Pages by which the file grows.
 pub(crate) const GROWTH: u32 = 1024;
-
-/// How pages are read. They are written by calls either way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Reading {
-    /// By calls, into memory of the cache's own. What cannot be read is an error.
-    #[default]
-    Calls,
-    /// From the file mapped into memory, as in the paper (section 2.1). The cache has pages that have changed, and keeps the books of the others; what cannot
-    /// be read ends the process by a signal.
-    Mapping,
-}
-
-impl FromStr for Reading {
-    type Err = String;
-
-    fn from_str(name: &str) -> std::result::Result<Self, String> {
-        match name {
-            "pread" => Ok(Self::Calls),
-            "mmap" => Ok(Self::Mapping),
-            other => Err(format!("there is no way to read called '{other}'; there are pread and mmap")),
-        }
-    }
-}
 
 /// A page that was read, or made.
 #[derive(Debug)]
@@ -174,13 +152,13 @@ impl PageFile {
     pub(crate) fn page(&self, place: Place, id: PageId, places: &Arc<Mutex<Places>>) -> Result<Page> {
         match self.reading {
             // What is not synced is not mapped either: if a sync fails, its bytes may change.
-            Reading::Mapping if !self.unsynced.has(place) => {
+            Reading::Mapping(_) if !self.unsynced.has(place) => {
                 let mapped = self.mapping.page(&*self.file, place, places);
                 let mapped = mapped.map_err(|error| DiskError::io("map", &self.path, &error))?;
                 self.verify(place, id, mapped.bytes())?;
                 Ok(Page::Mapped(mapped))
             }
-            Reading::Calls | Reading::Mapping => self.read(place, id).map(Page::Owned),
+            Reading::Calls | Reading::Mapping(_) => self.read(place, id).map(Page::Owned),
         }
     }
 

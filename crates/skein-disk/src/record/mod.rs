@@ -87,7 +87,7 @@ impl Pages for Writer<'_> {
     }
 }
 
-impl Pages for Still<'_> {
+impl Pages for Still<'_, '_> {
     fn page(&mut self, id: PageId) -> Walked<&Bytes> {
         Ok(Still::page(self, id)?)
     }

@@ -2,6 +2,7 @@
 
 use super::{DiskStore, Shared};
 use crate::Result;
+use crate::trie::{Merged, Path, RECORDS_OF_PAGE};
 
 /// Rounds of moves at most: writes that go on meanwhile take places, too, and one that runs away from us is not followed.
 const ROUNDS: usize = 4;
@@ -31,7 +32,7 @@ impl DiskStore {
     /// into is written anew, so the file may grow by what is left in it before it gets shorter.
     ///
     /// Reads go on meanwhile. A write may wait until some 64 pages were read. A crash at any moment leaves the store as it was before or after, with all that was
-    /// acknowledged. What writes add meanwhile may keep the file longer than it could be; with [`Reading::Mapping`](crate::Reading::Mapping) so may
+    /// acknowledged. What writes add meanwhile may keep the file longer than it could be; with [`Reading::mapping`](crate::Reading::mapping) so may
     /// pages that were read before, until the store is opened again.
     ///
     /// # Errors
@@ -79,25 +80,45 @@ impl Shared {
         let most = self.buffer.ids_in_use();
         let mut merged = 0;
         for _ in 0..WALKS {
-            let before = merged;
-            let mut from = None;
-            loop {
-                let mut writer = self.buffer.write();
-                let step = self.trie.merge(&mut writer, from)?;
-                if step.is_changed {
-                    writer.publish()?;
-                }
-                merged += step.pages;
-                // Who splits pages as fast as they are merged is not followed.
-                if step.is_done || merged >= most {
-                    break;
-                }
-                from = step.before;
-            }
-            if (merged - before) * WORTH < most {
+            let walked = self.merge_walk(most - merged.min(most))?;
+            merged += walked;
+            if walked * WORTH < most || merged >= most {
                 break;
             }
         }
         Ok(merged)
+    }
+
+    /// Walks over the trie once, and merges so many pages at most: who splits pages as fast as they are merged is not followed.
+    fn merge_walk(&self, most: usize) -> Result<usize> {
+        let (mut merged, mut work, mut from) = (0, 0, None);
+        loop {
+            let step = self.merge_step(from)?;
+            merged += step.pages;
+            work += step.nodes + 1;
+            if step.is_done || merged >= most {
+                return Ok(merged);
+            }
+            if work > self.work_most() {
+                // Damaged pages may have paths without end. Otherwise others write as fast as this walks, and are not followed, either.
+                self.check()?;
+                return Ok(merged);
+            }
+            from = step.before;
+        }
+    }
+
+    fn merge_step(&self, from: Option<Path>) -> Result<Merged> {
+        let mut writer = self.buffer.write();
+        let step = self.trie.merge(&mut writer, from)?;
+        if step.is_changed {
+            writer.publish()?;
+        }
+        Ok(step)
+    }
+
+    /// Nodes and steps of a walk at most, unless others write as fast as it goes: a step does a node, gives a page back, or moves nodes from one page to another.
+    fn work_most(&self) -> usize {
+        2 * RECORDS_OF_PAGE * self.buffer.ids()
     }
 }

@@ -53,7 +53,7 @@ pub use transaction::{Change, Transaction, Updated};
 use crate::buffer::{Buffer, BufferStats};
 use crate::page::PageId;
 use crate::trie::{Shape, Trie};
-use crate::{DiskError, Result};
+use crate::{DiskError, Reading, Result};
 
 /// The file's name in the folder.
 pub(crate) const FILE: &str = "data.skein";
@@ -82,7 +82,15 @@ pub struct DiskStore {
     shared: Arc<Shared>,
     /// Takes checkpoints as the log grows.
     checkpointer: Mutex<Option<JoinHandle<()>>>,
-    lock: Mutex<Option<Box<dyn StorageLock>>>,
+    /// Dropped last: a mapped file is the store's own until it is unmapped.
+    folder: Mutex<Folder>,
+}
+
+/// The store's hold on its folder.
+#[derive(Debug)]
+struct Folder {
+    lock: Option<Box<dyn StorageLock>>,
+    is_closed: bool,
 }
 
 /// What the store and its thread share.
@@ -185,14 +193,14 @@ impl DiskStore {
 
     /// Takes a last checkpoint, unless that has been done, and lets the folder go: another process may have it then. So
     /// whatever is asked of the store later answers [`DiskError::Closed`](crate::DiskError::Closed), also what was under way. Dropping the store does the
-    /// same, without an answer.
+    /// same, without an answer. A store that maps its file ([`Reading::mapping`]) keeps the folder until it is dropped.
     ///
     /// # Errors
     /// As [`checkpoint`](Self::checkpoint), and those of the log. The folder is let go all the same.
     pub fn close(&self) -> Result<()> {
         // Held to the end: who closes at the same time waits for that.
-        let mut held = lock(&self.lock);
-        if held.is_none() {
+        let mut folder = lock(&self.folder);
+        if folder.is_closed {
             return Ok(());
         }
         lock(&self.shared.wanted).end = true;
@@ -208,7 +216,11 @@ impl DiskStore {
         let done = self.shared.checkpoint();
         let closed = self.shared.log.close();
         self.shared.buffer.close();
-        *held = None;
+        folder.is_closed = true;
+        // A read under way may look at a mapped file until the store is dropped (`mapping.rs`, invariant 3).
+        if self.shared.options.reading == Reading::Calls {
+            folder.lock = None;
+        }
         done.and(closed.map(|_| ()).map_err(Into::into))
     }
 }

@@ -8,7 +8,7 @@ use skein_log::{CheckpointEpochs, Log, LogError, LogOptions, Recovered};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
-use super::{Checkpoints, DiskOptions, DiskStore, FILE, LOG, MEMORY_FILE, Shared, Wanted, record};
+use super::{Checkpoints, DiskOptions, DiskStore, FILE, Folder, LOG, MEMORY_FILE, Shared, Wanted, record};
 use crate::buffer::{Buffer, CacheOptions};
 use crate::catalog::Catalog;
 use crate::page::PageId;
@@ -80,7 +80,8 @@ impl DiskStore {
             .name("skein-disk-checkpoint".to_owned())
             .spawn(move || thread.take_checkpoints())
             .map_err(|error| DiskError::io("start a thread for", folder, &error))?;
-        Ok(Self { shared, checkpointer: Mutex::new(Some(checkpointer)), lock: Mutex::new(Some(held)) })
+        let folder = Mutex::new(Folder { lock: Some(held), is_closed: false });
+        Ok(Self { shared, checkpointer: Mutex::new(Some(checkpointer)), folder })
     }
 }
 
@@ -101,7 +102,6 @@ impl Shared {
     fn replay(&self, recovered: &Recovered, from_epoch: u64) -> Result<()> {
         let failed = Mutex::new(None);
         let progress = &self.options.progress;
-        progress.expect(recovered.bytes_from(from_epoch));
         // One thread, so that the records of the one log come in their order.
         let replayed = recovered.replay(1, from_epoch, |_, record| {
             self.apply(record.payload)

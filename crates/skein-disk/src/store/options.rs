@@ -92,6 +92,7 @@ impl DiskOptions {
             durability: self.durability,
             segment_bytes: self.segment_bytes,
             lock_wait: self.lock_wait,
+            progress: self.progress.clone(),
             ..LogOptions::new(vec![folder])
         }
     }

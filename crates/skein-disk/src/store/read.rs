@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use skein_sync::atomic::Ordering;
+
 use super::{DiskStore, Shared};
-use crate::buffer::Stop;
-use crate::trie::{Census, Cursor, Entries, Portion};
+use crate::buffer::{Still, Stop, Writer};
+use crate::trie::{Census, Cursor, Entries, Portion, is_beyond};
 use crate::{DiskError, Result};
 
 /// What several keys had at one moment; see [`DiskStore::get_many`].
@@ -173,14 +175,57 @@ impl DiskStore {
     /// # Errors
     /// The first thing that is not as it must be.
     pub fn check(&self) -> Result<Census> {
-        let Shared { buffer, trie, .. } = &*self.shared;
-        let mut still = buffer.still();
-        let census = trie.check(&mut still).map_err(|stop| still.fault(stop))?;
-        let counted = self.len();
+        self.shared.check()
+    }
+
+    /// Says whether a scan over portions, which had come to `before` keys and has come to `now`, can go on. In damaged pages whose checksums are right there may be
+    /// paths without end. So where a scan has come to more keys than the pages can hold, this takes the time of a [`check`](Self::check); otherwise, none.
+    ///
+    /// # Errors
+    /// The first thing that is not as it must be.
+    ///
+    /// ```
+    /// # use skein_disk::{Direction, DiskOptions, DiskStore, Portion};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
+    /// use std::ops::Bound::{Excluded, Unbounded};
+    ///
+    /// let (mut last, mut seen) = (None::<Vec<u8>>, 0);
+    /// loop {
+    ///     let lower = last.as_deref().map_or(Unbounded, Excluded);
+    ///     let (upper, direction) = (Unbounded, Direction::Forward);
+    ///     let portion = Portion { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
+    ///     let found = store.walk(&portion)?;
+    ///     let before = seen;
+    ///     seen += found.entries.len() as u64;
+    ///     store.check_scanned(before, seen)?;
+    ///     let Some(entry) = found.entries.into_iter().next_back().filter(|_| found.more) else { break };
+    ///     last = Some(entry.key);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_scanned(&self, before: u64, now: u64) -> Result<()> {
+        let is_beyond = is_beyond(self.shared.buffer.ids(), before, now);
+        if is_beyond { self.check().map(drop) } else { Ok(()) }
+    }
+}
+
+impl Shared {
+    /// Looks at all of the trie as published.
+    pub(super) fn check(&self) -> Result<Census> {
+        let mut writer = self.buffer.write();
+        // Changed under the writer's lock alone.
+        self.check_as(&mut writer, self.keys.load(Ordering::Relaxed))
+    }
+
+    /// Looks at all of the trie as a write sees it, where so many keys were counted.
+    pub(super) fn check_as(&self, writer: &mut Writer<'_>, counted: u64) -> Result<Census> {
+        let mut still = Still::of(writer);
+        let census = self.trie.check(&mut still).map_err(|stop| still.fault(stop))?;
         if census.keys as u64 == counted {
             return Ok(census);
         }
         let what = format!("the trie has {} keys, and {counted} were counted", census.keys);
-        Err(buffer.wrong(trie.root().page, &what))
+        Err(self.buffer.wrong(self.trie.root().page, &what))
     }
 }

@@ -23,7 +23,7 @@ use super::record::{self, Write};
 use super::{DiskStore, Shared};
 use crate::buffer::Writer;
 use crate::page::PAGE;
-use crate::trie::{Entries, Portion};
+use crate::trie::{Entries, Portion, is_beyond};
 use crate::{DiskError, Result};
 
 /// A transaction that has a quarter of the cache, or so many pages, in memory of its own is full.
@@ -212,6 +212,17 @@ impl<'s> Transaction<'s> {
         self.check()?;
         self.writer.let_go_of_much();
         self.shared.trie.walk(&mut self.writer, portion).map_err(|stop| self.writer.fault(stop))
+    }
+
+    /// Says whether a scan over portions can go on; see [`DiskStore::check_scanned`].
+    ///
+    /// # Errors
+    /// The first thing that is not as it must be.
+    pub fn check_scanned(&mut self, before: u64, now: u64) -> Result<()> {
+        if !is_beyond(self.shared.buffer.ids(), before, now) {
+            return Ok(());
+        }
+        self.shared.check_as(&mut self.writer, self.keys).map(drop)
     }
 
     fn version(&mut self, key: &[u8]) -> Result<Option<u64>> {

@@ -5,9 +5,10 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 
+use super::visited::is_beyond;
 use super::walk::{Direction, Entry, Portion};
 use super::{Result, Trie};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Still};
 
 /// Keys of a walk: of the first one after a seek, and of further ones.
 const FIRST: usize = 8;
@@ -34,12 +35,15 @@ pub struct Cursor<'b> {
     /// What was read ahead, and which way.
     ahead: VecDeque<Entry>,
     direction: Direction,
+    /// Keys that were read that way.
+    scanned: u64,
 }
 
 impl<'b> Cursor<'b> {
     /// A cursor before the first key.
     pub(super) fn new(buffer: &'b Buffer, trie: Trie) -> Self {
-        Self { buffer, trie, at: Position::Start, ahead: VecDeque::new(), direction: Direction::Forward }
+        let (at, ahead, direction) = (Position::Start, VecDeque::new(), Direction::Forward);
+        Self { buffer, trie, at, ahead, direction, scanned: 0 }
     }
 
     /// Goes to the first key that is not less than this one, and gives it.
@@ -47,6 +51,7 @@ impl<'b> Cursor<'b> {
     /// # Errors
     /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
     pub fn seek(&mut self, key: &[u8]) -> Result<Option<Entry>> {
+        self.scanned = 0;
         self.read(Bound::Included(key), Direction::Forward, FIRST)?;
         Ok(self.step())
     }
@@ -56,6 +61,7 @@ impl<'b> Cursor<'b> {
     /// # Errors
     /// A page that cannot be read, or is damaged; a last write that was interrupted. The cursor stays where it was.
     pub fn seek_back(&mut self, key: &[u8]) -> Result<Option<Entry>> {
+        self.scanned = 0;
         self.read(Bound::Included(key), Direction::Backward, FIRST)?;
         Ok(self.step())
     }
@@ -97,14 +103,24 @@ impl<'b> Cursor<'b> {
 
     fn read(&mut self, from: Bound<&[u8]>, direction: Direction, limit: usize) -> Result<()> {
         self.ahead.clear();
-        self.direction = direction;
+        if self.direction != direction {
+            (self.direction, self.scanned) = (direction, 0);
+        }
         let (lower, upper) = match direction {
             Direction::Forward => (from, Bound::Unbounded),
             Direction::Backward => (Bound::Unbounded, from),
         };
         let portion = Portion { lower, upper, direction, keys: limit, bytes: AHEAD_BYTES, values: true };
         let trie = self.trie;
-        self.ahead = self.buffer.read_with(|view| trie.collect(&mut &*view, &portion))?.entries.into();
+        let found = self.buffer.read_with(|view| trie.collect(&mut &*view, &portion))?;
+        let before = self.scanned;
+        self.scanned += found.entries.len() as u64;
+        if is_beyond(self.buffer.ids(), before, self.scanned) {
+            let mut writer = self.buffer.write();
+            let mut still = Still::of(&mut writer);
+            trie.check(&mut still).map_err(|stop| still.fault(stop))?;
+        }
+        self.ahead = found.entries.into();
         Ok(())
     }
 

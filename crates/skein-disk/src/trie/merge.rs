@@ -15,6 +15,7 @@ use super::core::{Core, node, replace, wrong};
 use super::node::{Node, RECORD_MOST};
 use super::placement::{relocate, room};
 use super::symbols::{Path, Symbols};
+use super::visited::Visited;
 use super::walk::push_prefix;
 use crate::buffer::Writer;
 use crate::page::PageId;
@@ -34,6 +35,8 @@ const SHARE: usize = 4;
 pub(crate) struct Merged {
     /// Pages that were given back.
     pub(crate) pages: usize,
+    /// Nodes that were done.
+    pub(crate) nodes: usize,
     /// Whether there is anything to be published.
     pub(crate) is_changed: bool,
     /// The node before which the next step begins; none if no node has been done yet.
@@ -63,7 +66,8 @@ impl Core {
     /// Does a step: goes on before a node, to the next one and as far as a write should go. It is to be published if anything was changed.
     pub(super) fn merge(&self, writer: &mut Writer<'_>, before: Option<Path>) -> Walked<Merged> {
         let (mut path, mut stack) = (Path::new(self.symbols, 0), Vec::new());
-        let mut merged = Merged { pages: 0, is_changed: false, before, is_done: false };
+        let mut merged = Merged { pages: 0, nodes: 0, is_changed: false, before, is_done: false };
+        let mut visited = Visited::default();
         let mut looked = 0;
         self.enter(writer, self.root, merged.before.as_ref(), &mut path, &mut stack)?;
         while let Some(frame) = stack.last_mut() {
@@ -72,6 +76,8 @@ impl Core {
             if let Some((symbol, child)) = frame.children.pop() {
                 path.push(symbol);
                 looked += usize::from(child.page != id.page);
+                // What was moved is not visited any more, so each record that is has the name that it had when the step began.
+                visited.note(child)?;
                 self.enter(writer, child, merged.before.as_ref(), &mut path, &mut stack)?;
                 continue;
             }
@@ -81,6 +87,7 @@ impl Core {
                     && self.merge_below(writer, id, &mut merged)?
                     && sink(writer, id, parent, &mut merged)?;
                 if is_all {
+                    merged.nodes += 1;
                     merged.before = Some(path.clone());
                 }
                 // What was moved lies below the node, and none of that is still to be visited.

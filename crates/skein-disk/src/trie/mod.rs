@@ -8,7 +8,7 @@
 //!   core.rs   from a path to a value      set.rs, remove.rs   small steps, each of which leaves a trie      placement.rs, forest.rs   which nodes share a page
 //!   walk.rs, cursor.rs   keys in order    check.rs   all invariants                                         node.rs, leaves.rs, value.rs, overflow.rs, content.rs, symbols.rs   bytes
 //!   many.rs   many paths at once, whose reads of memory overlap
-//!   merge.rs  pages that have little are joined, for a compact
+//!   merge.rs  pages that have little are joined, for a compact                                                    visited.rs   an end to walks over damaged pages
 //!   fixed/    the same three tries as the paper lays them out: nodes of one length, a symbol each
 //! ```
 //!
@@ -41,6 +41,7 @@ mod symbols;
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;
+mod visited;
 mod walk;
 
 use std::ops::Range;
@@ -58,6 +59,7 @@ use shape::Parts;
 pub use shape::Shape;
 pub(crate) use symbols::Path;
 use value::Stored;
+pub(crate) use visited::{RECORDS_OF_PAGE, is_beyond};
 pub use walk::{Direction, Entries, Entry, Portion};
 
 /// Bytes of a key at most.
@@ -305,7 +307,9 @@ impl Trie {
     pub(crate) fn merge(&self, writer: &mut Writer<'_>, before: Option<Path>) -> Result<Merged> {
         match &self.nodes {
             Nodes::Compressed { core, .. } => core.merge(writer, before).map_err(|stop| writer.fault(stop)),
-            Nodes::Fixed(_) => Ok(Merged { pages: 0, is_changed: false, before: None, is_done: true }),
+            Nodes::Fixed(_) => {
+                Ok(Merged { pages: 0, nodes: 0, is_changed: false, before: None, is_done: true })
+            }
         }
     }
 

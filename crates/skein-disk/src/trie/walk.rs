@@ -14,6 +14,7 @@ use super::core::{Core, End, NodeId, Step, children, leaves, node, read_value, r
 use super::many::Missing;
 use super::node::Node;
 use super::symbols::Path;
+use super::visited::Visited;
 use crate::record::{Pages, RecordId, Walked};
 
 /// Which way through the keys.
@@ -109,6 +110,7 @@ pub(super) struct Walk<'c> {
     direction: Direction,
     path: Path,
     stack: Vec<Frame>,
+    visited: Visited,
 }
 
 impl<'c> Walk<'c> {
@@ -119,7 +121,13 @@ impl<'c> Walk<'c> {
         from: Bound<&[u8]>,
         direction: Direction,
     ) -> Walked<Self> {
-        let mut walk = Self { core, direction, path: Path::new(core.symbols, 0), stack: Vec::new() };
+        let mut walk = Self {
+            core,
+            direction,
+            path: Path::new(core.symbols, 0),
+            stack: Vec::new(),
+            visited: Visited::default(),
+        };
         match from {
             Bound::Unbounded => walk.enter(pages, core.root.into(), walk.start())?,
             Bound::Included(key) => walk.seek(pages, key, true)?,
@@ -172,6 +180,9 @@ impl<'c> Walk<'c> {
 
     /// Goes into a node, to which the path leads.
     fn enter(&mut self, pages: &mut impl Pages, id: NodeId, at: Position) -> Walked<()> {
+        if id.leaf.is_none() {
+            self.visited.note(id.record)?;
+        }
         let node = node(pages, id)?;
         push_prefix(&mut self.path, id.record, &node, self.core.symbols.count(KEY_MOST))?;
         has_something(id, &node, self.core.root)?;

@@ -15,11 +15,16 @@ pub enum KeyStyle {
     Nested,
     /// As long as the trie allows, and differing in one byte.
     Longest(usize),
+    /// Up to so many bytes, of which every hundredth is one of two.
+    Sparse(usize),
     /// Two or three bytes of any value.
     Dense,
     /// All of these, drawn anew for each key.
     Mixed(usize),
 }
+
+/// Bytes of a sparse key at most.
+pub const SPARSE_MOST: usize = 600;
 
 impl Draw {
     pub fn next(&mut self) -> u64 {
@@ -61,6 +66,10 @@ impl Draw {
                 key[self.of(&[0, len / 2, len - 1])] = self.of(b"abcd");
                 key
             }
+            KeyStyle::Sparse(most) => {
+                let len = 1 + self.below(most);
+                (0..len).map(|at| if at % 100 == 0 { self.of(b"ab") } else { b'z' }).collect()
+            }
             KeyStyle::Dense => (0..2 + self.below(2)).map(|_| self.next() as u8).collect(),
             KeyStyle::Mixed(most) => {
                 let longest = KeyStyle::Longest(most);
@@ -69,6 +78,7 @@ impl Draw {
                     KeyStyle::Numbered,
                     KeyStyle::Nested,
                     KeyStyle::Dense,
+                    KeyStyle::Sparse(most.min(SPARSE_MOST)),
                     longest,
                 ]);
                 self.key(style)

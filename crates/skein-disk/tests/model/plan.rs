@@ -2,17 +2,19 @@
 
 use skein_disk::{DiskOptions, Durability, Policy, Shape};
 
-use crate::draw::{Draw, KeyStyle};
+use crate::draw::{Draw, KeyStyle, SPARSE_MOST};
 
-/// The tries, those that are used most more than once.
-const SHAPES: [Shape; 12] = [
-    Shape::Linked,
+/// The tries, those that are used most more than once; most often the one whose keys have the most nodes, and so the most ways to share pages.
+const SHAPES: [Shape; 14] = [
     Shape::Classical { n: 4 },
+    Shape::Classical { n: 4 },
+    Shape::Classical { n: 4 },
+    Shape::Classical { n: 4 },
+    Shape::Linked,
+    Shape::Linked,
     Shape::Classical { n: 16 },
-    Shape::Hash { n: 16 },
-    Shape::Linked,
-    Shape::Classical { n: 4 },
     Shape::Classical { n: 256 },
+    Shape::Hash { n: 16 },
     Shape::Hash { n: 4 },
     Shape::FixedLinked { k: 12 },
     Shape::FixedClassical { n: 16 },
@@ -26,6 +28,8 @@ pub struct Plan {
     pub options: DiskOptions,
     pub keys: KeyStyle,
     pub faults: bool,
+    /// Of 65 writes of one key, so many are removals.
+    pub removals: usize,
     pub steps: usize,
 }
 
@@ -35,7 +39,7 @@ impl Plan {
         let cache_pages = draw.of(&[16, 17, 20, 32, 64, 300]);
         let longest = match (shape.has_integers_alone(), cache_pages) {
             // A write has all its pages in memory, and there a node for each symbol.
-            (true, ..64) => 200,
+            (true, ..300) => 200,
             (true, _) => 1_024,
             (false, ..200) => 3_000,
             (false, _) => 65_535,
@@ -58,10 +62,13 @@ impl Plan {
             KeyStyle::Short,
             KeyStyle::Numbered,
             KeyStyle::Nested,
-            KeyStyle::Longest(longest),
+            KeyStyle::Sparse(SPARSE_MOST.min(longest)),
             KeyStyle::Dense,
+            KeyStyle::Longest(longest),
+            KeyStyle::Longest(longest),
+            KeyStyle::Mixed(longest),
             KeyStyle::Mixed(longest),
         ]);
-        Self { options, keys, faults: draw.one_in(2), steps: 400 }
+        Self { options, keys, faults: draw.one_in(2), removals: draw.of(&[20, 30]), steps: 500 }
     }
 }

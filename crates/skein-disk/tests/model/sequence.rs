@@ -26,8 +26,7 @@ pub fn run(seed: u64) {
         let done = sequence.step();
         sequence.settle(done, &context);
     }
-    sequence.storage.no_faults();
-    sequence.reopen();
+    sequence.end();
 }
 
 struct Sequence {
@@ -99,8 +98,8 @@ impl Sequence {
 
     fn step(&mut self) -> Step {
         match self.draw.below(100) {
-            0..=44 => self.set(),
-            45..=64 => self.remove(),
+            0..=64 if self.draw.below(65) < self.plan.removals => self.remove(),
+            0..=64 => self.set(),
             65..=74 => self.transaction(),
             78..=81 => self.range(),
             82 | 83 => self.get_many(),
@@ -288,20 +287,21 @@ impl Sequence {
             return;
         }
         assert!(self.plan.faults, "{context}: {error}");
-        if self.storage.is_on() && self.store().writes_stopped().is_none() {
-            self.storage.no_faults();
-            // Where the file of pages is stopped, reads may be, too.
-            if let Ok(found) = self.read_all() {
-                self.settle_found(&found, delta, context, &error);
-                if !self.draw.one_in(3) {
-                    return;
-                }
-                self.crash();
-                return;
-            }
+        // Before the look: a thread of the store may come to the fault meanwhile.
+        self.storage.no_faults();
+        if !self.storage.is_on() {
+            self.oracle.may_write(delta);
+            self.crash();
+            return;
         }
-        self.oracle.may_write(delta);
-        self.crash();
+        // Whatever stops writes, reads go on.
+        let found = self
+            .read_all()
+            .unwrap_or_else(|read| panic!("{context}: after \"{error}\" a read fails: {read}"));
+        self.settle_found(&found, delta, context, &error);
+        if self.store().writes_stopped().is_some() || self.draw.one_in(3) {
+            self.crash();
+        }
     }
 
     /// A write that failed did nothing, or all of it.
@@ -346,6 +346,12 @@ impl Sequence {
         }
         self.storage.no_faults();
         self.reopen();
+    }
+
+    /// The last look. The power may have gone in a thread of the store, so that no step has heard of it.
+    fn end(&mut self) {
+        self.storage.no_faults();
+        if self.storage.is_on() { self.reopen() } else { self.crash() }
     }
 
     /// Opens the store again, with another cache, and sees that nothing is lost.

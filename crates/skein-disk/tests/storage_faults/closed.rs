@@ -1,12 +1,19 @@
 //! A store that was closed: another process may have the folder.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, Reading, Result};
+use skein_log::LogError;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
 use crate::{Model, assert_has, key, options, set};
+
+fn mapping() -> Reading {
+    // SAFETY: the test's own folder.
+    unsafe { Reading::mapping() }
+}
 
 fn fill(store: &DiskStore, value: &[u8]) -> Model {
     let mut model = Model::new();
@@ -47,10 +54,34 @@ fn a_closed_store_leaves_the_folder_to_others() {
     }
 }
 
+/// Incident: `close` let the folder go while a read of another thread looked at the mapped file. Consequence: another
+/// store could write there, under bytes that the reader's code takes for constant, which is undefined. Fix: the folder of
+/// a store that maps its file is locked until the store is dropped.
+#[test]
+fn a_mapped_folder_is_locked_until_the_store_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |reading| {
+        let lock_wait = Duration::ZERO;
+        DiskStore::open(folder.path(), DiskOptions { reading, lock_wait, ..options(Durability::None) })
+    };
+    let store = open(mapping()).unwrap();
+    let model = fill(&store, b"kept");
+    store.close().unwrap();
+    store.close().unwrap();
+    let refused = open(Reading::Calls).map(drop).unwrap_err();
+    assert!(matches!(refused, DiskError::Log(LogError::Locked { .. })), "{refused:?}");
+    assert!(is_closed(store.get(&key(1)).as_ref().err()));
+    drop(store);
+    let store = open(Reading::Calls).unwrap();
+    assert_has(&store, &model, "after the drop");
+    store.close().unwrap();
+    open(Reading::Calls).unwrap();
+}
+
 /// As above, while the closing goes on: what runs beside it ends, and what was acknowledged before is there.
 #[test]
 fn closing_beside_compaction_writes_and_reads_loses_nothing() {
-    for reading in [Reading::Calls, Reading::Mapping] {
+    for reading in [Reading::Calls, mapping()] {
         let folder = tempfile::tempdir().unwrap();
         let open = || {
             let options = DiskOptions { reading, cache_pages: 32, ..options(Durability::None) };
@@ -93,6 +124,8 @@ fn closing_beside_compaction_writes_and_reads_loses_nothing() {
                 writer.join().unwrap()
             });
             model.extend(written.into_iter().map(|number| (key(number), b"late".to_vec())));
+            // A mapped file's folder stays locked until then.
+            drop(store);
             let other = open();
             assert_has(&other, &model, &format!("{reading:?}, round {round}"));
             other.check().unwrap();

@@ -62,9 +62,14 @@ fn keys_chosen_to_collide_fill_an_index_whose_seeds_are_known_and_no_other() {
 /// the other, since the leaf below it began as it should, and was wrong about how deep it was from there on. Consequence: keys lay where no search looks for them, and seeks came
 /// to the wrong key; a run of the property tests saw it, where hashes have 23 bits (with those of 32, two such prefixes share one in four thousand million times). Fix: a branch
 /// says how deep it is, and a search that began by a hint has to pass one that is where it should be.
+///
+/// Seeds are drawn anew in each round. Once in a thousand rounds or so, chance adds names to those that were chosen to collide, and seven colors are not enough: a new key is
+/// refused then, and nothing changes.
 #[test]
 fn prefixes_of_one_key_with_one_hash_are_not_taken_for_each_other() {
+    let mut crowded = 0;
     for round in 0..20 {
+        let mut refused = false;
         let mut index: Attacked = trie();
         let piece = ways(&index.table, EMPTY_HASH, EMPTY_HASH).swap_remove(0);
         let mut model = BTreeMap::new();
@@ -79,13 +84,19 @@ fn prefixes_of_one_key_with_one_hash_are_not_taken_for_each_other() {
             key.extend(&[0x00, 0x80, 0xff][..(random >> 24) as usize % 4]);
             let guard = index.base.collector.enter();
             if random >> 60 < 9 {
-                let before = index.insert(&key, Inline(step), &guard).unwrap();
-                assert_eq!(before, model.insert(key, step), "round {round}, step {step}");
+                let inserted = index.insert(&key, Inline(step), &guard);
+                if inserted == Err(index.full()) && !model.contains_key(&key) {
+                    refused = true;
+                } else {
+                    assert_eq!(inserted, Ok(model.insert(key, step)), "round {round}, step {step}");
+                }
             } else {
                 assert_eq!(index.remove(&key, &guard), model.remove(&key), "round {round}, step {step}");
             }
             drop(guard);
             index.check().unwrap_or_else(|wrong| panic!("round {round}, step {step}: {wrong}"));
         }
+        crowded += usize::from(refused);
     }
+    assert!(crowded <= 2, "keys were refused in {crowded} of 20 rounds");
 }

@@ -131,7 +131,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let index::Change::Put(value) = change.ask(None) else {
             return Ok(Computed { before: None, changed: false });
         };
-        let record = Record::new(&self.base.arena, 0, key, value.into_word());
+        let record = Record::new(&self.base.arena, 0, key, Some(value.into_word()));
         planned.set_low(leaf, record.word());
         self.count(planned.apply(), 1, guard);
         if planned.crowded() {

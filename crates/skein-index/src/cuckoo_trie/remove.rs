@@ -64,7 +64,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             backoff.wait();
         }
         // SAFETY: no leaf holds the record: it was taken out, or a later insert put its own there.
-        unsafe { record.retire(guard) };
+        unsafe { record.retire::<true>(guard) };
         self.shrink();
     }
 

@@ -20,7 +20,7 @@ impl<S: Slot, const V: usize> Drop for CuckooTrie<S, V> {
             unsafe {
                 if let Some(record) = entry.record() {
                     drop(S::from_word(record.value()));
-                    record.free(Part::Keys);
+                    record.free::<true>(Part::Keys);
                 }
             }
         });

@@ -8,6 +8,7 @@ use super::bin::Bin;
 use super::class::{MAX_SMALL, class_of, size_of_class};
 use super::heap::Heap;
 use super::large::{alloc_large, footprint, free_large, recount_large};
+use super::pages::Source;
 use super::span::{share, span_of};
 
 /// How many parts there are.
@@ -78,12 +79,20 @@ impl Default for Arena {
 impl Arena {
     /// An arena with no memory yet.
     pub fn new() -> Self {
-        Self { heap: Heap::new(true) }
+        Self { heap: Heap::new(Source::HugePages) }
     }
 
     /// An arena on pages of the common size, to measure what huge ones are worth.
     pub fn on_small_pages() -> Self {
-        Self { heap: Heap::new(false) }
+        Self { heap: Heap::new(Source::SmallPages) }
+    }
+
+    /// An arena on the process's global allocator, for a part of a program that counts its memory there, such as a module of a server.
+    ///
+    /// Its memory comes in blocks of 2 MiB, of which a part of 32 is lost, and whether they lie on huge pages is up to the allocator.
+    /// [`GrowingWords`](super::GrowingWords) take address space from the system all the same.
+    pub fn on_global_allocator() -> Self {
+        Self { heap: Heap::new(Source::Allocator) }
     }
 
     /// Hands out `size` bytes, uninitialised; a size of 0 is taken as 1.

@@ -80,14 +80,14 @@ impl GrowingWords {
             most > 0 && most.is_multiple_of(LINE),
             "{most} words: take whole cache lines, and at least one"
         );
+        let len = most.checked_mul(size_of::<AtomicU64>()).filter(|&len| len <= isize::MAX as usize / 2);
+        let len = len.unwrap_or_else(|| panic!("{most} words are more than the address space has"));
         let (memory, first) = if AT_ONCE {
             let words = Words::new(arena, most, false);
             // Of the whole array: what is made of a reference to the first word reaches no further.
             let first = NonNull::from(&*words).cast();
             (Memory::Whole(words), first)
         } else {
-            let len = most.checked_mul(size_of::<AtomicU64>()).filter(|&len| len <= isize::MAX as usize / 2);
-            let len = len.unwrap_or_else(|| panic!("{most} words are more than the address space has"));
             let len = len.next_multiple_of(REGION);
             (Memory::Reserved(len), pages::reserve(len).cast())
         };

@@ -11,18 +11,18 @@ use super::arena::{PARTS, Part};
 use super::bin::Bin;
 use super::class::{CLASSES, size_of_class};
 use super::large::LargeList;
-use super::pages::{self, REGION};
+use super::pages::{self, REGION, Source};
 use super::span::{SPAN, base_of};
 
 /// Spans in a region.
 const SPANS: usize = REGION / SPAN;
-/// The free mask of a region with no span in use.
-const ALL_FREE: u32 = u32::MAX >> (32 - SPANS);
 
 /// What an arena's handles share. Lives by claims (invariant 1).
 pub(super) struct Heap {
     shards: Box<[AtomicPtr<[Bin; CLASSES]>]>,
     pool: Mutex<Pool>,
+    /// Where regions and arrays come from.
+    pub(super) source: Source,
     /// Bytes of regions mapped, of large objects and of arrays.
     pub(super) reserved: AtomicUsize,
     /// Bytes of spans that bins hold, of large objects and of arrays.
@@ -33,16 +33,14 @@ pub(super) struct Heap {
 }
 
 /// Regions and which of their spans are free.
-#[derive(Default)]
 struct Pool {
-    /// Every region by address, with its mask of free spans.
+    /// Every region by the address of its first span, with its mask of free spans.
     regions: BTreeMap<usize, u32>,
     /// Regions with both free spans and used ones. The lowest is used first, so that high ones run empty.
     open: BTreeSet<usize>,
     /// A region with all spans free, kept so that a span coming and going costs no system call.
     spare: Option<usize>,
-    /// Whether all regions stay on pages of the common size.
-    small_pages: bool,
+    source: Source,
 }
 
 // SAFETY: the raw pointers in bins and headers lead to memory that the heap owns and guards as
@@ -74,14 +72,15 @@ fn thread_number() -> usize {
 }
 
 impl Heap {
-    /// An empty heap, on huge pages as soon as it is not small.
-    pub(super) fn new(huge: bool) -> Arc<Self> {
+    /// An empty heap on memory of this source.
+    pub(super) fn new(source: Source) -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(8, usize::from);
         // Twice the cores, because threads take shards in turn and not all of them allocate.
         let shards = (2 * cores).next_power_of_two().min(256);
         Arc::new(Self {
             shards: (0..shards).map(|_| AtomicPtr::new(null_mut())).collect(),
-            pool: Mutex::new(Pool { small_pages: !huge, ..Pool::default() }),
+            pool: Mutex::new(Pool::new(source)),
+            source,
             reserved: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
             large_live: Default::default(),
@@ -184,7 +183,7 @@ impl Heap {
             if let Some(region) = surplus {
                 this.reserved.fetch_sub(REGION, Ordering::Relaxed);
                 // SAFETY: all its spans are free and the pool no longer knows it (invariant 2).
-                unsafe { pages::unmap(pointer(region), REGION) };
+                unsafe { pages::unmap_region(this.source, pointer(region)) };
             }
         }
         // SAFETY: the span's own claim; nothing of the heap is used after it.
@@ -199,12 +198,12 @@ impl Heap {
     pub(super) unsafe fn discard(heap: *const Heap) {
         // SAFETY: alive by the caller's claim.
         let this = unsafe { &*heap };
-        let regions = std::mem::take(&mut *lock(&this.pool)).regions;
+        let regions = std::mem::replace(&mut *lock(&this.pool), Pool::new(this.source)).regions;
         let mut claims = 0;
         for (region, free) in regions {
-            claims += SPANS - free.count_ones() as usize;
+            claims += spans(this.source) - free.count_ones() as usize;
             // SAFETY: nobody uses an object any more, says the caller.
-            unsafe { pages::unmap(pointer(region), REGION) };
+            unsafe { pages::unmap_region(this.source, pointer(region)) };
         }
         // SAFETY: likewise.
         claims += unsafe { lock(&this.large).free_all() };
@@ -221,7 +220,7 @@ impl Drop for Heap {
         let pool = self.pool.get_mut().unwrap_or_else(PoisonError::into_inner);
         for &region in pool.regions.keys() {
             // SAFETY: unused, and nobody else knows it.
-            unsafe { pages::unmap(pointer(region), REGION) };
+            unsafe { pages::unmap_region(self.source, pointer(region)) };
         }
         for shard in &mut self.shards {
             let bins = *shard.get_mut();
@@ -233,7 +232,21 @@ impl Drop for Heap {
     }
 }
 
+/// Spans in a region of this source: one of the allocator begins anywhere, so its first span begins later, and is one less.
+fn spans(source: Source) -> usize {
+    if source == Source::Allocator { SPANS - 1 } else { SPANS }
+}
+
+/// The free mask of a region with no span in use.
+fn all_free(source: Source) -> u32 {
+    u32::MAX >> (32 - spans(source))
+}
+
 impl Pool {
+    fn new(source: Source) -> Self {
+        Self { regions: BTreeMap::new(), open: BTreeSet::new(), spare: None, source }
+    }
+
     /// A free span; maps a region if there is none.
     fn take(&mut self, reserved: &AtomicUsize) -> NonNull<u8> {
         let region = match (self.open.first(), self.spare.take()) {
@@ -256,30 +269,28 @@ impl Pool {
     }
 
     fn grow(&mut self, reserved: &AtomicUsize) -> usize {
+        let region = pages::map_region(self.source).addr().get();
         // The first region stays on small pages, so that a small arena takes little memory; with a second
         // one the arena is no longer small, and the first may be gathered onto a huge page too.
-        let huge = !self.small_pages && !self.regions.is_empty();
-        let region = pages::map(REGION, huge);
-        if self.small_pages {
-            pages::advise_small(region, REGION);
+        if self.source == Source::HugePages && !self.regions.is_empty() {
+            let first = if self.regions.len() == 1 { self.regions.keys().next() } else { None };
+            for &region in first.into_iter().chain([&region]) {
+                pages::advise_huge(pointer(region), REGION);
+            }
         }
-        let region = region.addr().get();
-        if huge && self.regions.len() == 1 {
-            self.regions.keys().for_each(|&first| pages::advise_huge(pointer(first), REGION));
-        }
-        self.regions.insert(region, ALL_FREE);
+        self.regions.insert(region, all_free(self.source));
         reserved.fetch_add(REGION, Ordering::Relaxed);
         region
     }
 
     /// Takes a span back. Returns a region to unmap: the pool has forgotten it.
     fn put(&mut self, span: usize) -> Option<usize> {
-        let region = span & !(REGION - 1);
-        let free = self.regions.get_mut(&region).expect("a span comes from a region of the pool");
+        let (&region, free) =
+            self.regions.range_mut(..=span).next_back().expect("a span comes from a region of the pool");
         let bit = 1 << ((span - region) / SPAN);
         assert!(*free & bit == 0, "a span was given back twice");
         *free |= bit;
-        if *free != ALL_FREE {
+        if *free != all_free(self.source) {
             self.open.insert(region);
             return None;
         }

@@ -29,8 +29,9 @@
 //!    is in no list once the latch is free: the thread that took its last object back returns it to the pool.
 //! 5. **Objects.** Every object lies wholly inside its span, past the header, and is in one of three
 //!    states: never handed out (at or past `fresh`), in the free list, or owned by a user.
-//! 6. **Addresses.** Regions are aligned to their size and their addresses are exposed when mapped, so a
-//!    header's pointer may be made from any address inside its span while the region is mapped.
+//! 6. **Addresses.** Spans are aligned to their size and their addresses are exposed when their region is mapped, so a
+//!    header's pointer may be made from any address inside its span while the region is mapped. (Regions of the system are
+//!    aligned to their own size, too; those of the global allocator are not, and have one span less.)
 
 mod address;
 mod arena;

@@ -1,13 +1,79 @@
 //! Address space from the system and back to it, in whole regions of 2 MiB.
 
-use std::alloc::{Layout, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
+
+use super::span::SPAN;
 
 /// Bytes in a region: one huge page of the common processors. Small under Miri, which is slow.
 pub(super) const REGION: usize = if cfg!(miri) { 64 << 10 } else { 2 << 20 };
 
 /// A multiple of the page size of all systems that we know.
 pub(super) const PAGE: usize = 64 << 10;
+
+/// Where memory comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The system, on huge pages as soon as there is much.
+    HugePages,
+    /// The system, on pages of the common size.
+    SmallPages,
+    /// The process's global allocator, which counts what it hands out.
+    Allocator,
+}
+
+/// A block of the allocator for a region: no more than its size, since allocators round up; what lies before its first span is lost.
+const REGION_BLOCK: Layout = match Layout::from_size_align(REGION, align_of::<usize>()) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a region is a layout"),
+};
+
+/// A region; the address is that of its first span, aligned to [`SPAN`]. With [`Source::Allocator`] it has one span less.
+///
+/// Aborts if there is no memory.
+pub(super) fn map_region(source: Source) -> NonNull<u8> {
+    if source != Source::Allocator {
+        let region = map(REGION, false);
+        if source == Source::SmallPages {
+            advise_small(region, REGION);
+        }
+        return region;
+    }
+    // SAFETY: the layout's size is not zero.
+    let Some(block) = NonNull::new(unsafe { alloc(REGION_BLOCK) }) else { handle_alloc_error(REGION_BLOCK) };
+    let lead = lead_of(block);
+    // SAFETY: `lead` is at most a span, and one word of it is there: the block is aligned to words, so that what is added is one at least.
+    let first = unsafe {
+        let first = block.add(lead);
+        first.cast::<usize>().sub(1).write(lead);
+        first
+    };
+    // Invariant 6: headers are found from bare addresses.
+    first.as_ptr().expose_provenance();
+    first
+}
+
+/// From a block's begin to its first span: 8 bytes at least, which hold this number in front of the span.
+fn lead_of(block: NonNull<u8>) -> usize {
+    let address = block.addr().get();
+    (address + size_of::<usize>()).next_multiple_of(SPAN) - address
+}
+
+/// Gives a region back.
+///
+/// # Safety
+/// It came from [`map_region`] of the same source, is given back once, and nothing in it is used again.
+pub(super) unsafe fn unmap_region(source: Source, first: NonNull<u8>) {
+    // SAFETY: passed on to the caller; in front of the first span of an allocator's region is its lead, written in `map_region`.
+    unsafe {
+        if source == Source::Allocator {
+            let lead = first.cast::<usize>().sub(1).read();
+            dealloc(first.as_ptr().sub(lead), REGION_BLOCK);
+        } else {
+            unmap(first, REGION);
+        }
+    }
+}
 
 /// What `len` bytes, a multiple of [`PAGE`], are taken as: whole regions are aligned to regions.
 fn layout(len: usize) -> Layout {

@@ -9,7 +9,7 @@ use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::CACHE_LINE;
 use super::arena::{Arena, Part};
-use super::pages::{self, PAGE, REGION};
+use super::pages::{self, PAGE, REGION, Source};
 
 /// An array of atomic words, all zero at first.
 ///
@@ -50,7 +50,7 @@ enum Origin {
     Pages(usize),
 }
 
-fn origin(len: usize) -> Origin {
+fn origin(source: Source, len: usize) -> Origin {
     let bytes = len.max(1).checked_mul(size_of::<AtomicU64>());
     let page = if bytes.is_some_and(|bytes| bytes < REGION) { PAGE } else { REGION };
     let rounded = bytes.and_then(|bytes| bytes.checked_next_multiple_of(page));
@@ -59,7 +59,7 @@ fn origin(len: usize) -> Origin {
         handle_alloc_error(Layout::new::<AtomicU64>());
     };
     // Under loom a word is no plain integer, and arrays are small.
-    if bytes >= PAGE && !cfg!(skein_loom) {
+    if bytes >= PAGE && source != Source::Allocator && !cfg!(skein_loom) {
         return Origin::Pages(rounded);
     }
     match Layout::from_size_align(bytes, CACHE_LINE) {
@@ -73,7 +73,7 @@ impl Words {
     ///
     /// Aborts, as every allocation in Rust does, if there is no memory.
     pub fn new(arena: &Arena, len: usize, huge: bool) -> Self {
-        let first = match origin(len) {
+        let first = match origin(arena.heap.source, len) {
             Origin::Pages(bytes) => pages::map(bytes, huge),
             Origin::Allocator(layout) => {
                 // SAFETY: the layout's size is not zero.
@@ -94,15 +94,20 @@ impl Words {
 
     /// The bytes it takes.
     pub fn bytes(&self) -> usize {
-        Self::bytes_of(self.len)
+        Self::bytes_of(&self.arena, self.len)
     }
 
-    /// The bytes that an array of `len` words takes.
-    pub fn bytes_of(len: usize) -> usize {
-        match origin(len) {
+    /// The bytes that an array of `len` words takes in `arena`.
+    pub fn bytes_of(arena: &Arena, len: usize) -> usize {
+        match origin(arena.heap.source, len) {
             Origin::Pages(bytes) => bytes,
             Origin::Allocator(layout) => layout.size(),
         }
+    }
+
+    /// Who counts the bytes.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
     }
 
     /// From now on counts as unlinked, but maybe still seen by a reader.
@@ -136,7 +141,7 @@ impl Drop for Words {
         }
         // SAFETY: taken from there in `new`, for the same length.
         unsafe {
-            match origin(self.len) {
+            match origin(self.arena.heap.source, self.len) {
                 Origin::Pages(bytes) => pages::unmap(self.first.cast(), bytes),
                 Origin::Allocator(layout) => dealloc(self.first.as_ptr().cast(), layout),
             }

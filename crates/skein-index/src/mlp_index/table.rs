@@ -34,6 +34,11 @@ pub(super) const MOST: u32 = if cfg!(skein_loom) {
 /// The lines of so many buckets. Models have four, for names whose last bits are 0, 8, 16 or 24.
 const LINES: usize = if cfg!(skein_loom) { 4 } else { MOST as usize };
 
+/// The words of so many buckets. A model's table has all of its lines at once: its buckets share them.
+const fn words_of(buckets: u32) -> usize {
+    LINE * if cfg!(skein_loom) { LINES } else { buckets as usize }
+}
+
 /// The line of a bucket.
 #[inline(always)]
 pub(super) fn line_of(bucket: u32) -> usize {
@@ -70,8 +75,8 @@ pub(super) struct Table<const V: usize> {
 
 impl<const V: usize> Table<V> {
     pub(super) fn new(arena: &Arena) -> Self {
-        let buckets = GrowingWords::new(arena, LINES * LINE, !has(V, WITHOUT_HUGE_PAGES));
-        buckets.resize(LEAST as usize * LINE);
+        let buckets = GrowingWords::new(arena, words_of(MOST), !has(V, WITHOUT_HUGE_PAGES));
+        buckets.resize(words_of(LEAST));
         let sizing = Sizing::default();
         Self {
             size: AtomicU64::new(LEAST.into()),
@@ -100,7 +105,7 @@ impl<const V: usize> Table<V> {
 
     /// Makes buckets ready, so many in all, or gives back the memory of those beyond.
     pub(super) fn ready(&self, buckets: u32) {
-        self.buckets.resize(buckets as usize * LINE);
+        self.buckets.resize(words_of(buckets));
     }
 
     /// A bucket, which was in use once.

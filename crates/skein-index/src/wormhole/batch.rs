@@ -16,10 +16,12 @@ use super::leaf::{home, looks_like};
 use super::lookup::{Longest, Target};
 use super::table::{Node, Table};
 use crate::hash::Prefixes;
-use crate::index::MAX_KEY_LEN;
+use crate::index::{MAX_KEY_LEN, OrderedIndex, Refused};
 use crate::masstree::GROUP;
 use crate::record::{Record, kind_of};
 use crate::slot::Slot;
+
+use skein_sync::reclaim::{Guard, check_guard};
 
 /// One lookup of a group.
 struct Ask<'k> {
@@ -34,13 +36,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Looks up all keys; `found` gets each one's position and its value's word.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         let table = self.meta.table();
-        let idle = || Ask {
-            prefixes: Prefixes::empty(table.hash),
-            place: 0,
-            known: self.begin(table, &[]),
-            probe: (0, 0),
-        };
-        let mut room: [Ask<'_>; GROUP] = std::array::from_fn(|_| idle());
+        let mut room: [Ask<'_>; GROUP] = std::array::from_fn(|_| self.idle(table));
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             let mut asked = 0;
             for (place, key) in (group * GROUP..).zip(keys) {
@@ -55,6 +51,56 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             }
             self.lookup_group(table, &mut room[..asked], &mut found);
         }
+    }
+
+    /// Sets every key to the value that `value` returns for its place in `keys`, in the order of
+    /// `keys`.
+    ///
+    /// Like one [`insert`](OrderedIndex::insert) after the other, but the memory reads of a group
+    /// of keys overlap: all of a group are searched for before the first one is written. Sorted
+    /// keys are faster, because neighbours share leaves.
+    ///
+    /// # Errors
+    /// As for `insert`. Keys before the group of the one that is refused are set.
+    pub fn put_many<G: Guard>(
+        &self,
+        keys: &[&[u8]],
+        mut value: impl FnMut(usize) -> S,
+        guard: &G,
+    ) -> Result<(), Refused> {
+        check_guard(self.collector(), guard);
+        // Made once, because to move so much costs as much as a search.
+        let mut room: [Ask<'_>; GROUP] = std::array::from_fn(|_| self.idle(self.meta.table()));
+        for (group, keys) in keys.chunks(GROUP).enumerate() {
+            for key in keys {
+                self.base.admit(key, MAX_KEY_LEN, || self.meta.table().growth(key.len()))?;
+            }
+            // The writes of a group may replace the table.
+            let table = self.meta.table();
+            let asks = &mut room[..keys.len()];
+            for (ask, key) in asks.iter_mut().zip(keys) {
+                ask.prefixes.set(table.hash, key);
+                (ask.known, ask.probe) = (self.begin(table, key), (0, 0));
+            }
+            let targets = self.locate_many(table, asks);
+            for Target { leaf, tag } in targets.into_iter().flatten() {
+                leaf.prefetch_for_insert(tag);
+                if let Some(next) = leaf.next() {
+                    next.prefetch_first();
+                }
+            }
+            // Writes of the group may split leaves that were found for later ones. They merge none:
+            // nothing is removed.
+            let targets = targets.into_iter().flatten();
+            for (place, (key, target)) in (group * GROUP..).zip(keys.iter().zip(targets)) {
+                self.put_near(key, target, value(place), guard);
+            }
+        }
+        Ok(())
+    }
+
+    fn idle<'k>(&self, table: &Table) -> Ask<'k> {
+        Ask { prefixes: Prefixes::empty(table.hash), place: 0, known: self.begin(table, &[]), probe: (0, 0) }
     }
 
     fn lookup_group(&self, table: &Table, asks: &mut [Ask<'_>], found: &mut impl FnMut(usize, Option<u64>)) {

@@ -29,13 +29,6 @@ enum State {
     PastLast,
 }
 
-impl State {
-    #[inline(always)]
-    fn on(record: Record) -> Self {
-        Self::On(record, record.value())
-    }
-}
-
 /// A position in a [`Wormhole`].
 #[derive(Debug)]
 pub struct WormholeCursor<'g, S: Slot, G: Guard, const W: usize> {
@@ -109,13 +102,19 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         }
     }
 
+    /// The state of a cursor on the record at the place of its view.
+    #[inline(always)]
+    fn on(view: &View<W>, record: Record) -> State {
+        State::On(record, Wormhole::<S, W>::word(view.leaf, view.slot(), record))
+    }
+
     /// Stands on the record at the view's place, or on the next one there is.
     pub(super) fn settle(&mut self, forward: bool) -> bool {
         loop {
             let Some(view) = &self.view else { return self.run_off(forward) };
             if !view.is_past_end() {
                 let Some(record) = view.record() else { return self.resume(forward) };
-                self.state = State::on(record);
+                self.state = Self::on(view, record);
                 return true;
             }
             // Where to seek from if the neighbour was deleted: not from the cursor's key, which a seek that came past the end has none of.
@@ -168,7 +167,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
                 if !view.is_past_end()
                     && let Some(record) = view.record()
                 {
-                    self.state = State::on(record);
+                    self.state = Self::on(view, record);
                     return true;
                 }
                 self.settle(forward)

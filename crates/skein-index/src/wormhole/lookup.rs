@@ -220,7 +220,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     #[inline(always)]
     pub(super) fn finish(&self, key: &[u8], target: Target) -> Option<u64> {
         match target.leaf.find::<W>(key, target.tag).held {
-            Some(held) => Some(held.record.value()),
+            Some(held) => Some(Self::word(target.leaf, held.slot, held.record)),
             None => self.confirm(key, target),
         }
     }
@@ -237,7 +237,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 continue;
             }
             if let Some(held) = self.find_in(leaf, key, target.tag).held {
-                return Some(held.record.value());
+                return Some(Self::word(leaf, held.slot, held.record));
             }
             let side = leaf.side_of(key);
             if leaf.changed::<W>(version) {

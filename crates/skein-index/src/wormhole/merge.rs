@@ -109,7 +109,9 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
             } else {
                 record
             };
-            ranks.slots[ranks.count] = left.place(record) as u8;
+            let place = left.place(record);
+            Self::move_word((right, slot.into()), (left, place));
+            ranks.slots[ranks.count] = place as u8;
             ranks.count += 1;
             right.clear(slot.into());
         }

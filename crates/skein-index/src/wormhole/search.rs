@@ -120,15 +120,16 @@ impl Leaf {
         }
         let skip = self.common_prefix(ranks);
         let key = |slot: u8| self.record(slot.into()).map_or(&[][..], Record::key);
-        // Numbers sort without a branch for each comparison: the first bytes beyond what all keys share, and the slot.
-        let mut room = [0; SLOTS];
+        // Words sort without a branch for each comparison: the seven bytes beyond what all keys
+        // share, and the slot.
+        let mut room = [0_u64; SLOTS];
         let all = &mut room[..ranks.count];
         for (number, &slot) in all.iter_mut().zip(ranks.as_slice()) {
-            *number = u128::from(head_after(key(slot), skip)) << 64 | u128::from(slot);
+            *number = head_after(key(slot), skip) & !0xff | u64::from(slot);
         }
         all.sort_unstable();
         // Few keys are alike that far.
-        for alike in all.chunk_by_mut(|a, b| a >> 64 == b >> 64).filter(|alike| alike.len() > 1) {
+        for alike in all.chunk_by_mut(|a, b| a >> 8 == b >> 8).filter(|alike| alike.len() > 1) {
             alike.sort_unstable_by_key(|&number| key(number as u8));
         }
         for (place, &number) in ranks.slots.iter_mut().zip(&*all) {

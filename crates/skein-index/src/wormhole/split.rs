@@ -6,14 +6,13 @@
 //! ```
 //!
 //! Each cut has an anchor of its own, as long as what the keys beside it share. The cut with the shortest one near the middle is
-//! taken: anchors make the trie, and long ones make it deep (the paper leaves this choice as future work, section 2.3). Source of the rest:
+//! taken, or near the end where keys come in order, within an eighth of the leaf: anchors make the trie, and long ones make it deep and
+//! take more memory than the leaf (the paper leaves this choice as future work, section 2.3). Source of the rest:
 //! section 2.2 and Algorithm 4.
 //!
 //! The new leaf is born locked and marked, filled, linked, and only then its records go from the old one; so a key is always in a leaf
 //! that a reader comes to. Both are unlocked before the trie learns of the new one: until then searches come to the old leaf and go one
 //! step right.
-
-use std::ops::Range;
 
 use skein_sync::reclaim::Guard;
 
@@ -34,7 +33,7 @@ struct Cut<'k> {
 impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Splits a full leaf and adds a record to one half.
     #[cold]
-    pub(super) fn split(&self, latch: Latch<W>, record: Record, guard: &impl Guard) {
+    pub(super) fn split(&self, latch: Latch<W>, (record, word): (Record, u64), guard: &impl Guard) {
         let mut ranks = latch.ranks();
         latch.sort(&mut ranks);
         let key = record.key();
@@ -49,7 +48,9 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         let mut moved = Ranks::EMPTY;
         for &slot in &ranks.as_slice()[cut.rank..] {
             let record = latch.record(slot.into()).expect("the lock keeps records in their slots");
-            moved.push_sorted(new.place(record));
+            let place = new.place(record);
+            Self::move_word((latch.leaf(), slot.into()), (new, place));
+            moved.push_sorted(place);
         }
         new.set_ranks(&moved);
         new.set_prev(Some(latch.leaf()));
@@ -68,7 +69,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         latch.set_ranks(&ranks);
 
         let half = if key < new.anchor() { latch.leaf() } else { new };
-        half.append(record);
+        let slot = half.append(record);
+        Self::note_word(half, slot, word);
         let left = latch.leaf();
         drop((latch, new_latch));
         meta.insert_anchor(left, new, next);
@@ -78,25 +80,18 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 /// Chooses a cut of a leaf in order, to which `key` is to be added.
 fn cut<'k, const W: usize>(leaf: Leaf, ranks: &Ranks, key: &'k [u8]) -> Cut<'k> {
     let count = ranks.count;
-    let key_at = |rank: usize| {
+    let record_at = |rank: usize| {
         let record = leaf.record(ranks.slots[rank].into());
         record.expect("the lock keeps records in their slots").key()
     };
-    let last = key_at(count - 1);
-    if leaf.next().is_none() && key > last {
-        // Keys that come in order leave full leaves behind.
-        return Cut { rank: count, anchor: &key[..=common_len(last, key)] };
-    }
+    // Keys that come in order leave leaves behind that are full, or nearly.
+    let in_order = leaf.next().is_none() && key > record_at(count - 1);
+    let (ideal, last) = if in_order { (count, count) } else { (count / 2, count - 1) };
+    let key_at = |rank: usize| if rank == count { key } else { record_at(rank) };
     let anchor_at = |rank: usize| &key_at(rank)[..=common_len(key_at(rank - 1), key_at(rank))];
-    let middle = count / 2;
-    let best = near(middle, width(W), has(W, WITHOUT_SHORT_ANCHORS))
-        .min_by_key(|&rank| (anchor_at(rank).len(), rank.abs_diff(middle)))
-        .unwrap_or(middle);
+    let reach = if has(W, WITHOUT_SHORT_ANCHORS) { 0 } else { width(W) / 8 };
+    let best = (ideal - reach..=last.min(ideal + reach))
+        .min_by_key(|&rank| (anchor_at(rank).len(), rank.abs_diff(ideal)))
+        .unwrap_or(ideal);
     Cut { rank: best, anchor: anchor_at(best) }
-}
-
-/// The cuts to choose from: an eighth of the leaf to both sides of the middle.
-fn near(middle: usize, width: usize, middle_only: bool) -> Range<usize> {
-    let reach = if middle_only { 0 } else { width / 8 };
-    middle - reach..middle + reach + 1
 }

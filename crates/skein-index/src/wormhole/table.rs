@@ -172,12 +172,16 @@ impl Table {
     /// longer than the longest, or than the key.
     pub(super) fn growth(&self, key_len: usize) -> usize {
         let more = self.longest().max(key_len) + 2;
-        if self.is_crowded(more) { Words::bytes_of(lines_for(self.len() + more) * LINE) } else { 0 }
+        if !self.is_crowded(more) {
+            return 0;
+        }
+        Words::bytes_of(self.words.arena(), lines_for(self.len() + more) * LINE)
     }
 
-    /// Whether most of it is unused.
+    /// Whether a smaller one would be better: less than three sixteenths are used. So it is at most a third larger than one that
+    /// was just made, and twice as large as the fullest one.
     pub(super) fn is_sparse(&self) -> bool {
-        self.lines > LINES_MIN && self.len() * 8 < self.words.len()
+        self.lines > LINES_MIN && self.len() * 16 < self.words.len() * 3
     }
 
     #[inline(always)]

@@ -25,8 +25,8 @@ impl<S: Slot, const W: usize> Drop for Wormhole<S, W> {
                 let Some(record) = leaf.record(slot.into()) else { continue };
                 // SAFETY: as above.
                 unsafe {
-                    drop(S::from_word(record.value()));
-                    record.free(Part::Keys);
+                    drop(S::from_word(Self::word(leaf, slot.into(), record)));
+                    Self::free_record(record, Part::Keys);
                 }
             }
             // SAFETY: as above.

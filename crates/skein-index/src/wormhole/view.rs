@@ -114,6 +114,12 @@ impl<const W: usize> View<W> {
         unsafe { Record::from_word(self.words[self.rank % (2 * AHEAD)]) }
     }
 
+    /// The slot at the cursor's place. REQUIRES: a place that is not past the end.
+    #[inline(always)]
+    pub(super) fn slot(&self) -> usize {
+        self.ranks.slots[self.rank].into()
+    }
+
     /// Moves one place on.
     #[inline(always)]
     pub(super) fn step(&mut self) {

@@ -14,7 +14,7 @@ use skein_sync::reclaim::Guard;
 use super::Wormhole;
 use super::latch::Latch;
 use super::leaf::{Leaf, Side};
-use super::lookup::Walk;
+use super::lookup::{Target, Walk};
 use super::search::Held;
 use super::variant::width;
 use crate::index::{Change, Computed};
@@ -34,6 +34,12 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         if let Some(next) = target.leaf.next() {
             next.prefetch_header();
         }
+        self.lock_near(key, target)
+    }
+
+    /// Locks the leaf for `key`, walking on from a guess; returns it with the key's tag there.
+    #[inline(always)]
+    fn lock_near(&self, key: &[u8], target: Target) -> (Latch<W>, u16) {
         let mut walk = Walk::new(target.leaf);
         loop {
             let Some(latch) = Latch::<W>::take(walk.leaf) else {
@@ -60,22 +66,36 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
-        let (latch, tag) = self.lock_for(key);
+        let locked = self.lock_for(key);
+        self.write_locked(key, locked, change, guard)
+    }
+
+    /// Applies the decision of `change` to `key`. The caller has locked the key's leaf, and passes the
+    /// key's tag.
+    #[inline(always)]
+    fn write_locked<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        (latch, tag): (Latch<W>, u16),
+        change: impl FnOnce(Option<S::Ref<'_>>) -> Change<S>,
+        guard: &'g G,
+    ) -> Computed<'g, S> {
         let search = latch.find::<W>(key, tag);
-        let before = search.held.map(|held| held.record.value());
+        let before = search.held.map(|held| Self::word(latch.leaf(), held.slot, held.record));
         // SAFETY: the word is in the index, and retired, if at all, under this guard or a later one.
         let seen: Option<S::Ref<'g>> = before.map(|word| unsafe { S::borrow(word) });
         let changed = match (change(seen), search.held) {
             (Change::Put(value), Some(held)) => {
-                held.record.set_value(value.into_word());
+                Self::set_word(latch.leaf(), held, value.into_word());
                 drop(latch);
                 true
             }
             (Change::Put(value), None) => {
                 // First: a locked instruction waits for all writes before it, and the record's go to memory that no cache holds.
                 self.base.len.add(guard.thread_id(), 1);
-                let record = Record::new(&self.base.arena, tag, key, value.into_word());
-                self.add(latch, record, search.collisions, guard);
+                let word = value.into_word();
+                let record = self.new_record(tag, key, word);
+                self.add(latch, (record, word), search.collisions, guard);
                 true
             }
             (Change::Remove, Some(held)) => {
@@ -92,13 +112,21 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         Computed { before: seen, changed }
     }
 
+    /// Sets a key, which is not too long, with a guess at its leaf. The guess may be older than
+    /// writes that split the leaf.
+    pub(super) fn put_near<G: Guard>(&self, key: &[u8], target: Target, value: S, guard: &G) {
+        let locked = self.lock_near(key, target);
+        self.write_locked(key, locked, |_| Change::Put(value), guard);
+    }
+
     /// Adds a record whose key the locked leaf does not have.
-    fn add(&self, latch: Latch<W>, record: Record, collisions: usize, guard: &impl Guard) {
+    fn add(&self, latch: Latch<W>, (record, word): (Record, u64), collisions: usize, guard: &impl Guard) {
         if latch.count() >= width(W) {
-            self.split(latch, record, guard);
+            self.split(latch, (record, word), guard);
             return;
         }
-        latch.append(record);
+        let slot = latch.append(record);
+        Self::note_word(latch.leaf(), slot, word);
         if collisions >= COLLISIONS_MAX && !latch.is_keyed() {
             latch.mark_inserting();
             self.make_keyed(latch.leaf());
@@ -109,17 +137,19 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     #[cold]
     pub(super) fn make_keyed(&self, leaf: Leaf) {
         let mut ranks = leaf.ranks();
-        let records: Vec<Record> = ranks
+        let records: Vec<(Record, bool)> = ranks
             .as_slice()
             .iter()
-            .filter_map(|&slot| leaf.record(slot.into()))
-            .map(|record| record.with_tag(self.keyed_tag(record.key())))
+            .filter_map(|&slot| leaf.record(slot.into()).map(|record| (record, leaf.flag(slot.into()))))
+            .map(|(record, flag)| (record.with_tag(self.keyed_tag(record.key())), flag))
             .collect();
         ranks.as_slice().iter().for_each(|&slot| leaf.clear(slot.into()));
         leaf.mend_spilled();
         leaf.set_keyed(true);
-        for (rank, record) in ranks.slots.iter_mut().zip(records) {
-            *rank = leaf.place(record) as u8;
+        for (rank, (record, flag)) in ranks.slots.iter_mut().zip(records) {
+            let slot = leaf.place(record);
+            Self::note_word(leaf, slot, flag.into());
+            *rank = slot as u8;
         }
         leaf.set_ranks(&ranks);
     }
@@ -133,7 +163,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         latch.set_ranks(&ranks);
         latch.mend_spilled();
         // SAFETY: out of its slot, so nobody who takes a guard from now on finds it.
-        unsafe { held.record.retire(guard) };
+        unsafe { Self::retire_record(held.record, guard) };
         self.tidy(latch, guard);
     }
 }

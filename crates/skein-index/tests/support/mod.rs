@@ -5,11 +5,13 @@
 pub mod checked;
 pub mod conformance;
 pub mod history;
+pub mod planted;
 pub mod random;
 pub mod shared_keys;
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
+use std::panic::resume_unwind;
 
 use proptest::prelude::*;
 use skein_index::{Change, Cursor, Direction, Guard, Inline, OrderedIndex, range, walk};
@@ -18,6 +20,11 @@ use skein_index::{Change, Cursor, Direction, Guard, Inline, OrderedIndex, range,
 pub fn times(operations: usize) -> usize {
     let factor = std::env::var("SKEIN_STRESS").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
     if cfg!(miri) { operations / 200 } else { operations * factor }
+}
+
+/// What threads returned. The panic of one goes on here, so that what its check says is not lost.
+pub fn returned<T>(results: impl IntoIterator<Item = std::thread::Result<T>>) -> Vec<T> {
+    results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
 }
 
 /// A key.

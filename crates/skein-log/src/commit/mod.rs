@@ -21,10 +21,11 @@ mod parts;
 mod room;
 mod standstill;
 mod turns;
+mod write_state;
 
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
 
-use skein_sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use skein_sync::atomic::{AtomicU64, Ordering};
 
 use crate::epoch::EpochGate;
 use crate::maker::Maker;
@@ -37,11 +38,7 @@ use room::Stalled;
 use skein_sync::locks::lock;
 pub use standstill::Standstill;
 use turns::{Token, Turn};
-
-const RUNNING: u8 = 0;
-const POISONED: u8 = 1;
-const CLOSED: u8 = 2;
-const NO_ROOM: u8 = 3;
+use write_state::{AtomicWriteState, WriteState};
 
 type Callback = Box<dyn Fn() + Send + Sync>;
 
@@ -54,7 +51,7 @@ pub struct Shared {
     pub writers: Box<[LogWriter]>,
     pub maker: Maker,
     durable: AtomicU64,
-    state: AtomicU8,
+    state: AtomicWriteState,
     cause: OnceLock<String>,
     /// Why there is no room, last time.
     no_room: Mutex<String>,
@@ -97,7 +94,7 @@ impl Shared {
             writers,
             maker,
             durable,
-            state: AtomicU8::new(RUNNING),
+            state: AtomicWriteState::new(),
             cause: OnceLock::new(),
             no_room: Mutex::default(),
             stalled: Mutex::default(),
@@ -129,18 +126,17 @@ impl Shared {
     /// The log is poisoned, closed, or without room.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        // Relaxed: who enters an epoch after the one in which the log was closed sees it through the gate.
-        match self.state.load(Ordering::Relaxed) {
-            RUNNING => Ok(()),
+        match self.state.get() {
+            WriteState::Running => Ok(()),
             state => Err(self.refusal(state)),
         }
     }
 
     #[cold]
-    fn refusal(&self, state: u8) -> LogError {
+    fn refusal(&self, state: WriteState) -> LogError {
         match self.cause.get() {
-            Some(cause) if state == POISONED => LogError::Poisoned { cause: cause.clone() },
-            _ if state == NO_ROOM => LogError::NoRoom { cause: lock(&self.no_room).clone() },
+            Some(cause) if state == WriteState::Poisoned => LogError::Poisoned { cause: cause.clone() },
+            _ if state == WriteState::NoRoom => LogError::NoRoom { cause: lock(&self.no_room).clone() },
             _ => LogError::Closed,
         }
     }
@@ -148,7 +144,7 @@ impl Shared {
     /// Why writes are stopped, if a failure stopped them.
     pub fn poisoned(&self) -> Option<LogError> {
         let poisoned = self.cause.get().map(|cause| LogError::Poisoned { cause: cause.clone() });
-        poisoned.or_else(|| self.wants_room().then(|| self.refusal(NO_ROOM)))
+        poisoned.or_else(|| self.wants_room().then(|| self.refusal(WriteState::NoRoom)))
     }
 
     /// Stops all writing for good (invariant 4).
@@ -157,13 +153,13 @@ impl Shared {
             return;
         }
         tracing::error!(%cause, "writes to the log are stopped");
-        self.state.store(POISONED, Ordering::Release);
+        self.state.poison();
         self.wake_everybody();
     }
 
     fn wake_everybody(&self) {
         for writer in &self.writers {
-            if self.state.load(Ordering::Relaxed) == POISONED {
+            if self.state.get() == WriteState::Poisoned {
                 writer.stop();
             }
             writer.buffer.wake_all();
@@ -252,13 +248,11 @@ impl Shared {
         {
             self.poison(&error);
         }
-        // Release, as the gate's epoch is: who enters a later epoch sees it.
-        let state = self.state.compare_exchange(RUNNING, CLOSED, Ordering::Release, Ordering::Relaxed);
-        let closed = match state {
+        let closed = match self.state.change(WriteState::Running, WriteState::Closed) {
             // Two epochs: an operation that entered before the first was closed may append to the second, and its marks
             // prove all the rest durable.
-            Ok(_) => self.commit_with(&token, false).and_then(|_| self.commit_with(&token, true)).map(Some),
-            Err(POISONED) => Err(self.refusal(POISONED)),
+            Ok(()) => self.commit_with(&token, false).and_then(|_| self.commit_with(&token, true)).map(Some),
+            Err(state @ WriteState::Poisoned) => Err(self.refusal(state)),
             Err(_) => Ok(None),
         };
         drop(token);

@@ -2,7 +2,7 @@
 
 use skein_sync::locks::{lock, wait};
 
-use super::{POISONED, Shared};
+use super::{Shared, WriteState};
 use crate::log_file::{LogFile, Part};
 use crate::record::{Mark, Participant};
 use crate::writer::{Job, Undone};
@@ -100,7 +100,7 @@ impl Shared {
             let writer = &self.writers[job.part.log];
             if !writer.give(job) {
                 let mut parts = lock(&self.parts);
-                parts.undone.add(self.refusal(POISONED));
+                parts.undone.add(self.refusal(WriteState::Poisoned));
                 parts.running -= 1;
             }
         }

@@ -1,19 +1,13 @@
-//! A disk without room: writes wait for it, and go on.
-//!
-//! ```text
-//!   RUNNING ── a write finds no room ──► NO_ROOM ── the same write, tried by the committer's thread, succeeds ──► RUNNING
-//!                                           └── it fails otherwise, or the log is closed ──► POISONED
-//! ```
+//! A disk without room: writes wait for it, and go on (`write_state.rs` has the states).
 //!
 //! 1. Where a write of a commit fails, its epoch stays closed and not durable, and no other commit begins: all of them look at the state
 //!    first, under the token, but for the one that tries again.
 //! 2. What was reserved keeps its place and its bytes; what was not is back in its buffer. So a later attempt leaves what one that went well
 //!    at once would have left.
 
-use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
-use super::{CLOSED, NO_ROOM, POISONED, RUNNING, Shared};
+use super::{Shared, WriteState};
 use crate::LogError;
 use crate::writer::Job;
 
@@ -29,12 +23,12 @@ pub(super) struct Stalled {
 impl Shared {
     /// Whether writes wait for room on the disk.
     pub(super) fn wants_room(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == NO_ROOM
+        self.state.get() == WriteState::NoRoom
     }
 
     /// Whether nothing will be written any more.
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.state.load(Ordering::Relaxed), POISONED | CLOSED)
+        matches!(self.state.get(), WriteState::Poisoned | WriteState::Closed)
     }
 
     /// Stops writes for a failure: for good, or until there is room. Returns what they answer.
@@ -42,27 +36,25 @@ impl Shared {
         if !(error.is_no_room() && self.begin_to_wait(error)) {
             self.poison(error);
         }
-        self.refusal(self.state.load(Ordering::Relaxed))
+        self.refusal(self.state.get())
     }
 
     /// Refuses new operations until there is room; false if the log is closed or poisoned, and so nobody would try.
     fn begin_to_wait(&self, error: &LogError) -> bool {
         *lock(&self.no_room) = error.to_string();
-        // Release: who sees the state sees the cause.
-        match self.state.compare_exchange(RUNNING, NO_ROOM, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => {
+        match self.state.change(WriteState::Running, WriteState::NoRoom) {
+            Ok(()) => {
                 tracing::error!(cause = %error, "writes are stopped until there is room on the disk");
                 self.wake_everybody();
                 true
             }
-            Err(state) => state == NO_ROOM,
+            Err(state) => state == WriteState::NoRoom,
         }
     }
 
     /// Takes operations again, if they were refused for want of room.
     pub(super) fn go_on(&self) {
-        let state = self.state.compare_exchange(NO_ROOM, RUNNING, Ordering::Release, Ordering::Relaxed);
-        if state.is_ok() {
+        if self.state.change(WriteState::NoRoom, WriteState::Running).is_ok() {
             tracing::warn!("there is room on the disk again: writes go on");
         }
     }

@@ -2,15 +2,39 @@
 //!
 //! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-log --lib --release
 
+#[cfg(feature = "planted-bugs")]
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use loom::cell::UnsafeCell;
 use loom::sync::Mutex;
 use loom::thread;
+use skein_sync::locks::lock;
 
 use super::{EpochGate, parity};
+#[cfg(feature = "planted-bugs")]
+use crate::planted;
 
-fn model(run: impl Fn() + Sync + Send + 'static) {
+/// Planted bugs are switched for the whole process.
+static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// Runs something in every order, and with every outcome of its loads.
+pub(crate) fn model(run: impl Fn() + Sync + Send + 'static) {
+    let _one = lock(&ONE_AT_A_TIME);
+    explore(run);
+}
+
+/// As [`model`], with a bug.
+#[cfg(feature = "planted-bugs")]
+pub(crate) fn model_with(bug: planted::Bug, run: impl Fn() + Sync + Send + 'static) {
+    let _one = lock(&ONE_AT_A_TIME);
+    planted::set(bug, true);
+    let ended = catch_unwind(AssertUnwindSafe(|| explore(run)));
+    planted::set(bug, false);
+    ended.unwrap_or_else(|panic| resume_unwind(panic));
+}
+
+fn explore(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     // Enough for three threads; without a bound the spinning closer makes the space endless.
     builder.preemption_bound = Some(3);

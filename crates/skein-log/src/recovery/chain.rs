@@ -9,10 +9,10 @@ use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
 
 use super::find::Segment;
-use super::scan::{self, SegmentScan};
+use super::scan::{self, ScanProgress, SegmentScan};
 use crate::record::{Kind, Link, Position};
 use crate::recovery::reader::RecordReader;
-use crate::{LogError, Result};
+use crate::{LogError, OpenProgress, Result};
 
 /// A segment and what it holds.
 #[derive(Debug)]
@@ -49,8 +49,12 @@ impl Chain {
     }
 }
 
-/// Reads all segments that are needed from epoch `begin` on, in parallel, and chains them.
-pub fn read(logs: BTreeMap<u32, Vec<Arc<Segment>>>, begin: u64) -> Result<Vec<Chain>> {
+/// Reads all segments that are needed from epoch `begin` on, in parallel, and chains them. Also returns how many bytes it read.
+pub fn read(
+    logs: BTreeMap<u32, Vec<Arc<Segment>>>,
+    begin: u64,
+    progress: &OpenProgress,
+) -> Result<(Vec<Chain>, u64)> {
     let mut needed = Vec::new();
     let mut obsolete_of = BTreeMap::new();
     for (log, mut segments) in logs {
@@ -59,7 +63,8 @@ pub fn read(logs: BTreeMap<u32, Vec<Arc<Segment>>>, begin: u64) -> Result<Vec<Ch
         obsolete_of.insert(log, segments);
         needed.extend(rest);
     }
-    let mut scans = scan_all(&needed, begin)?.into_iter().peekable();
+    let (scans, bytes) = scan_all(&needed, begin, progress)?;
+    let mut scans = scans.into_iter().peekable();
     let mut chains = Vec::new();
     for (log, obsolete) in obsolete_of {
         let mut all = Vec::new();
@@ -68,7 +73,7 @@ pub fn read(logs: BTreeMap<u32, Vec<Arc<Segment>>>, begin: u64) -> Result<Vec<Ch
         }
         chains.push(chain(log, all, obsolete)?);
     }
-    Ok(chains)
+    Ok((chains, bytes))
 }
 
 /// The place in `segments` of the last one before which nothing is needed.
@@ -107,8 +112,16 @@ fn link_of(segment: &Segment) -> Result<Option<Link>> {
         .and_then(|found| Link::parse(found.payload)))
 }
 
-/// Reads segments through, in parallel.
-pub fn scan_all(segments: &[Arc<Segment>], begin: u64) -> Result<Vec<Scanned>> {
+/// Reads segments through, in parallel. Also returns how many bytes they have, which `progress` expects twice: to be scanned, and to be
+/// replayed.
+pub fn scan_all(
+    segments: &[Arc<Segment>],
+    begin: u64,
+    progress: &OpenProgress,
+) -> Result<(Vec<Scanned>, u64)> {
+    let bytes = segments.iter().map(|segment| segment.len).sum();
+    progress.expect(bytes);
+    progress.expect(bytes);
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<Result<Scanned>>>> = Mutex::new(segments.iter().map(|_| None).collect());
     threads::share(threads::cores().min(segments.len()), |_| {
@@ -116,18 +129,22 @@ pub fn scan_all(segments: &[Arc<Segment>], begin: u64) -> Result<Vec<Scanned>> {
             // Relaxed: the number itself is all that is shared; results go through the lock.
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(segment) = segments.get(place) else { return };
-            let result = scan_one(segment, begin);
+            let result = scan_one(segment, begin, progress);
             lock(&done)[place] = Some(result);
         }
     });
-    into_inner(done).into_iter().flatten().collect()
+    let scanned: Result<_> = into_inner(done).into_iter().flatten().collect();
+    Ok((scanned?, bytes))
 }
 
-fn scan_one(segment: &Arc<Segment>, begin: u64) -> Result<Scanned> {
+fn scan_one(segment: &Arc<Segment>, begin: u64, progress: &OpenProgress) -> Result<Scanned> {
     let file = segment.open(false)?;
-    scan::scan(&*file, &segment.header, segment.len, begin)
-        .map(|scan| Scanned { segment: segment.clone(), scan })
-        .map_err(|error| LogError::io("read the log segment", &segment.path, &error))
+    let read = ScanProgress::new(progress);
+    match scan::scan(&*file, &segment.header, segment.len, (begin, read)) {
+        Ok(Some(scan)) => Ok(Scanned { segment: segment.clone(), scan }),
+        Ok(None) => Err(LogError::Cancelled),
+        Err(error) => Err(LogError::io("read the log segment", &segment.path, &error)),
+    }
 }
 
 fn chain(log: u32, all: Vec<Scanned>, obsolete: Vec<Arc<Segment>>) -> Result<Chain> {

@@ -26,7 +26,7 @@ pub use void::Plan;
 use crate::record::Link;
 use crate::roster::{self, Roster};
 use crate::storage::Storage;
-use crate::{CheckpointEpochs, RecoveryReport, Result};
+use crate::{CheckpointEpochs, OpenProgress, RecoveryReport, Result};
 
 /// A segment, or the part of it, that is kept.
 #[derive(Debug, Clone)]
@@ -68,13 +68,18 @@ pub type Folders<'a> = (&'a [PathBuf], &'a [Option<Roster>]);
 /// Reads the folders and plans how to void, durably, what is not durable. Changes nothing.
 ///
 /// # Errors
-/// A failed file operation, an unknown format, damage.
-pub fn recover(storage: &dyn Storage, folders: Folders<'_>, checkpoint: CheckpointEpochs) -> Result<Outcome> {
+/// A failed file operation, an unknown format, damage, `Cancelled`.
+pub fn recover(
+    storage: &dyn Storage,
+    folders: Folders<'_>,
+    checkpoint: CheckpointEpochs,
+    progress: &OpenProgress,
+) -> Result<Outcome> {
     let segments = find::find(storage, folders)?;
     roster::check(folders.0, folders.1, |log, number| segments.holds(log, number))?;
     let database = database_of(&segments, folders.1);
     let count = segments.count();
-    let chains = chain::read(segments.found, checkpoint.begin)?;
+    let (chains, scanned) = chain::read(segments.found, checkpoint.begin, progress)?;
     let verdict = decide::decide(&chains, checkpoint)?;
     let plan = void::plan(&chains, &verdict, segments.leftovers);
     let report = RecoveryReport {
@@ -85,19 +90,27 @@ pub fn recover(storage: &dyn Storage, folders: Folders<'_>, checkpoint: Checkpoi
         torn_tails: plan.torn_tails.clone(),
         voided_epochs: verdict.voided,
     };
+    // What is not kept is not replayed.
+    progress.forgo(scanned.saturating_sub(report.bytes));
     Ok(Outcome { plan, database, last_epoch: verdict.last_epoch, report })
 }
 
 /// Plans to drop whatever the logs hold: for logs of which a part was lost, so that nobody can say what is durable.
 ///
 /// # Errors
-/// A failed file operation, or a segment whose header cannot be read.
-pub fn give_up(storage: &dyn Storage, folders: Folders<'_>, checkpoint: CheckpointEpochs) -> Result<Outcome> {
+/// A failed file operation, a segment whose header cannot be read, `Cancelled`.
+pub fn give_up(
+    storage: &dyn Storage,
+    folders: Folders<'_>,
+    checkpoint: CheckpointEpochs,
+    progress: &OpenProgress,
+) -> Result<Outcome> {
     let segments = find::find(storage, folders)?;
     let database = database_of(&segments, folders.1);
     let count = segments.count();
     let all = segments.all();
-    let scanned = chain::scan_all(&all, checkpoint.begin)?;
+    let (scanned, bytes) = chain::scan_all(&all, checkpoint.begin, progress)?;
+    progress.forgo(bytes);
     // New epochs are above all that were seen, so that nothing of before is ever taken for something of after.
     let epochs = scanned.iter().flat_map(|one| one.scan.recent_epochs.iter().chain([&one.scan.last_epoch]));
     let last_epoch = epochs.copied().fold(checkpoint.end, u64::max);

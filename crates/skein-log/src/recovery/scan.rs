@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::reader::{NoRecord, RecordReader};
+use crate::OpenProgress;
 use crate::record::{Kind, Link, MARK_MAGIC, Mark, Position, RECORD_HEADER, RecordHeader};
 use crate::segment::SegmentHeader;
 use crate::storage::StorageFile;
@@ -50,8 +51,40 @@ pub struct SegmentScan {
     pub own_durable_behind: Position,
 }
 
-/// Reads a segment of `len` bytes through. Epochs before `begin` need no proof.
-pub fn scan(file: &dyn StorageFile, header: &SegmentHeader, len: u64, begin: u64) -> io::Result<SegmentScan> {
+/// How much of a segment is read before the progress is told of it.
+const TOLD_TOGETHER: u64 = 1 << 20;
+
+/// How far one segment has been read.
+#[derive(Debug)]
+pub struct ScanProgress<'p> {
+    all: &'p OpenProgress,
+    /// Up to where `all` knows.
+    told: u64,
+}
+
+impl<'p> ScanProgress<'p> {
+    pub fn new(all: &'p OpenProgress) -> Self {
+        Self { all, told: 0 }
+    }
+
+    /// The segment was read up to `at`. False if the opening is to end.
+    fn reach(&mut self, at: u64) -> bool {
+        at < self.told + TOLD_TOGETHER || self.tell(at)
+    }
+
+    fn tell(&mut self, at: u64) -> bool {
+        let more = at - std::mem::replace(&mut self.told, at);
+        self.all.advance(more, 0)
+    }
+}
+
+/// Reads a segment of `len` bytes through; `None` if the opening is to end. Epochs before `begin` need no proof.
+pub fn scan(
+    file: &dyn StorageFile,
+    header: &SegmentHeader,
+    len: u64,
+    (begin, mut progress): (u64, ScanProgress<'_>),
+) -> io::Result<Option<SegmentScan>> {
     let mut found = SegmentScan::default();
     let mut reader = RecordReader::new(file, header.seed, header.first_epoch, len);
     loop {
@@ -88,13 +121,16 @@ pub fn scan(file: &dyn StorageFile, header: &SegmentHeader, len: u64, begin: u64
             found.recent_epochs.push(epoch);
         }
         (found.last_epoch, found.stop) = (epoch, end);
+        if !progress.reach(end) {
+            return Ok(None);
+        }
     }
     if found.stop == 0 {
         found.stop = reader.at();
     }
     found.content_end = found.stop;
-    search_behind(file, header, len, &mut found)?;
-    Ok(found)
+    let goes_on = search_behind(file, header, (len, &mut progress), &mut found)? && progress.tell(len);
+    Ok(goes_on.then_some(found))
 }
 
 impl SegmentScan {
@@ -123,13 +159,13 @@ pub fn require(required: &mut BTreeMap<u32, Position>, mark: &Mark) {
     }
 }
 
-/// Searches what lies behind the stop for marks, whose seed tells that they are this segment's own.
+/// Searches what lies behind the stop for marks, whose seed tells that they are this segment's own. False if the opening is to end.
 fn search_behind(
     file: &dyn StorageFile,
     header: &SegmentHeader,
-    len: u64,
+    (len, progress): (u64, &mut ScanProgress<'_>),
     found: &mut SegmentScan,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     let mut piece = vec![0; PIECE];
     let mut at = found.stop;
     while at < len {
@@ -155,8 +191,11 @@ fn search_behind(
         // A magic may lie across two pieces, so they overlap.
         let overlap = if at + (read as u64) < len { (MARK_MAGIC.len() - 1).min(read - 1) } else { 0 };
         at += (read - overlap) as u64;
+        if !progress.reach(at) {
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The places at which `needle` lies.

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use skein_log::storage::Storage;
@@ -23,7 +23,7 @@ pub fn options(logs: usize) -> LogOptions {
 }
 
 pub fn open(sim: &SimStorage, logs: usize) -> Result<(Log, Recovered)> {
-    Log::open(Arc::new(sim.clone()), options(logs), None)
+    Log::open(sim.share(), options(logs), None)
 }
 
 /// Appends record number `number`, of `len` bytes or a few more, to `log`; returns its epoch.

@@ -2,6 +2,7 @@
 
 mod long;
 mod replay;
+mod shared;
 mod transactions;
 
 use std::collections::BTreeMap;

@@ -97,7 +97,7 @@ impl Fixed {
     }
 
     /// Sets the child of a symbol, or takes it away.
-    pub(super) fn set_child(
+    pub(in crate::trie) fn set_child(
         &self,
         writer: &mut Writer<'_>,
         id: RecordId,

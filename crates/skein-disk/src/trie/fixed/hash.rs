@@ -18,6 +18,7 @@
 
 use super::super::core::{valid, wrong};
 use super::super::hash::{HASH, Hashing, after};
+use super::super::visited::Visited;
 use super::super::walk::{Entries, Gathered, Portion};
 use super::node::BODY;
 use super::{Fixed, KEY_MOST, value_of};
@@ -213,7 +214,9 @@ impl Hashed<'_> {
         let mut gathered = Gathered::default();
         // A node, its depth, and whether it is on the way to where the portion begins.
         let mut stack = vec![(self.trie.root, 0, edge.is_some())];
+        let mut visited = Visited::default();
         while let Some((id, depth, is_edge)) = stack.pop() {
+            visited.note(id)?;
             if depth < self.depth() {
                 let least = edge.filter(|_| is_edge).map_or(0, |hash| self.trie.symbols.at(&hash, depth));
                 let children = self.trie.children(pages, id)?;
@@ -244,7 +247,8 @@ impl Hashed<'_> {
             true
         })?;
         for (id, key) in keys {
-            let Some((version, number)) = value_of(self.trie.node(pages, id)?) else { continue };
+            let found = value_of(self.trie.node(pages, id)?);
+            let (version, number) = found.ok_or_else(|| wrong(id, "it has a key and no value"))?;
             let value = if portion.values { number.to_string().into_bytes() } else { Vec::new() };
             gathered.push(&key, valid(version, &key)?, value);
         }

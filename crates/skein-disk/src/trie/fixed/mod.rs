@@ -143,7 +143,13 @@ impl Fixed {
     }
 
     /// Writes a value into a node, the version last (section 5); true if there was none.
-    fn put(&self, writer: &mut Writer<'_>, id: RecordId, version: u32, value: i32) -> Walked<bool> {
+    pub(in crate::trie) fn put(
+        &self,
+        writer: &mut Writer<'_>,
+        id: RecordId,
+        version: u32,
+        value: i32,
+    ) -> Walked<bool> {
         let node = self.node_mut(writer, id)?;
         let is_new = node::Node(node).version() == 0;
         node::set_version(node, INVALID);

@@ -75,7 +75,11 @@ impl Fixed {
     }
 
     /// The bytes of a node, to be changed.
-    pub(super) fn node_mut<'w>(&self, writer: &'w mut Writer<'_>, id: RecordId) -> Walked<&'w mut [u8]> {
+    pub(in crate::trie) fn node_mut<'w>(
+        &self,
+        writer: &'w mut Writer<'_>,
+        id: RecordId,
+    ) -> Walked<&'w mut [u8]> {
         let range = self.range(id)?;
         body(writer, id.page, Kind::Nodes)?;
         Ok(&mut writer.page_mut(id.page)?.body_mut()[range])
@@ -91,7 +95,7 @@ impl Fixed {
     }
 
     /// A node without value and children: a free one, or the next one of the last page.
-    pub(super) fn make_node(&self, writer: &mut Writer<'_>) -> Walked<RecordId> {
+    pub(in crate::trie) fn make_node(&self, writer: &mut Writer<'_>) -> Walked<RecordId> {
         let mut state = self.state(writer)?;
         let id = if let Some(id) = state.free {
             state.free = self.next_free(writer, id)?;

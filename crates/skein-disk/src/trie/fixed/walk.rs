@@ -6,6 +6,7 @@ use std::ops::Bound;
 
 use super::super::core::{valid, wrong};
 use super::super::symbols::Path;
+use super::super::visited::Visited;
 use super::super::walk::{Direction, Entries, Gathered, Portion};
 use super::{Fixed, KEY_MOST, value_of};
 use crate::record::{Pages, RecordId, Walked};
@@ -30,6 +31,7 @@ struct Walk<'t> {
     direction: Direction,
     path: Path,
     stack: Vec<Frame>,
+    visited: Visited,
 }
 
 impl Walk<'_> {
@@ -43,6 +45,7 @@ impl Walk<'_> {
         if depth > self.trie.symbols.count(KEY_MOST) {
             return Err(wrong(id, "paths that lead here are longer than keys can be"));
         }
+        self.visited.note(id)?;
         let children = self.trie.children(pages, id)?;
         self.trie.has_something(pages, id, &children)?;
         self.stack.push(Frame { id, depth, children, at });
@@ -108,8 +111,8 @@ fn following(frame: &Frame, direction: Direction) -> Option<(Position, Option<(u
 
 /// The keys of a portion, in order.
 pub(super) fn collect(trie: &Fixed, pages: &mut impl Pages, portion: &Portion<'_>) -> Walked<Entries> {
-    let mut walk =
-        Walk { trie, direction: portion.direction, path: Path::new(trie.symbols, 0), stack: Vec::new() };
+    let (path, stack, visited) = (Path::new(trie.symbols, 0), Vec::new(), Visited::default());
+    let mut walk = Walk { trie, direction: portion.direction, path, stack, visited };
     match portion.near() {
         Bound::Unbounded => walk.enter(pages, trie.root, walk.start())?,
         Bound::Included(key) => walk.seek(pages, key, true)?,

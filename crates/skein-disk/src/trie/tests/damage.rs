@@ -113,6 +113,36 @@ fn pages_of_a_value_that_form_a_ring_are_found() {
     assert!(get().contains("lead back to it"), "{}", get());
 }
 
+/// Incident: two values of a damaged file had the same pages, and one write gave both values back. Consequence: each page was given back twice, so that two new pages had one id,
+/// and keys that were whole got the bytes of others. Fix: a page that a write has given back is no page for the rest of it.
+#[test]
+fn pages_that_two_values_have_are_given_back_once() {
+    let store = Store::new(SHAPES[0], 64, u128::MAX);
+    store.set(b"a", 1, &vec![1; 9_000]).unwrap();
+    store.set(b"b", 2, &vec![2; 9_000]).unwrap();
+    let root = store.trie.root();
+    let mut writer = store.buffer.write();
+    crate::record::change(&mut writer, root.page, |records| {
+        let bytes = records.get_mut(root.slot)?;
+        // Length and first page, which end each of the leaves.
+        let ends: Vec<usize> = bytes
+            .windows(4)
+            .enumerate()
+            .filter(|at| *at.1 == 9_000_u32.to_le_bytes())
+            .map(|at| at.0)
+            .collect();
+        assert_eq!(ends.len(), 2);
+        bytes.copy_within(ends[0]..ends[0] + 8, ends[1]);
+        Ok(())
+    })
+    .unwrap();
+    writer.publish().unwrap();
+    let mut writer = store.buffer.write();
+    assert!(store.trie.remove(&mut writer, b"a").unwrap());
+    let error = store.trie.remove(&mut writer, b"b").unwrap_err().to_string();
+    assert!(error.contains("it was given back, and is referred to"), "{error}");
+}
+
 /// Incident: a walk that met a pointer to a page that is free waited for the page to be read, was told that there is none, took that for a write under way, and began anew.
 /// Consequence: with such a pointer in a page whose checksum is right, each read of a key below it went on for ever. Fix: if nothing was published since the walk began, the
 /// page is missing, and that is damage.

@@ -4,6 +4,7 @@ mod damage;
 mod model;
 pub(crate) mod remove;
 mod scale;
+pub(crate) mod shared;
 mod single;
 
 use std::ops::{Bound, Range};

@@ -1,7 +1,8 @@
 //! Leaves: up to 128 keys between two anchors, as a small hash table beside a list in key order.
 //!
 //! ```text
-//!   lines 0, 1    version, next, prev, far anchor, counts, spilled lines; the anchor, if it has at most 88 bytes
+//!   lines 0, 1    version, next, prev, counts, spilled lines; flags: a bit per slot;
+//!                 the anchor, or its address if it is longer than 80 bytes
 //!   lines 2, 3    order: which slot holds the first key, the second, ...; the tail is as keys came
 //!   lines 4 - 19  slots: 16 lines of 8 tagged pointers to records
 //! ```
@@ -41,16 +42,19 @@ use crate::memory::{Arena, CACHE_LINE, Part, address_of, at_address, prefetch_li
 pub(in crate::wormhole) const LINES: usize = if cfg!(skein_loom) { 1 } else { 16 };
 /// Slots in a leaf.
 pub(in crate::wormhole) const SLOTS: usize = LINE * LINES;
-/// Anchors up to this length lie in the leaf; those up to 24 bytes in its first line.
-const NEAR: usize = 88;
+/// Anchors up to this length lie in the leaf; those up to 32 bytes in its first line, and there
+/// begins its second half, so that a comparison by 32 bytes reads no other line.
+const NEAR: usize = 80;
+/// Lines beyond a full one that an insert asks for.
+const SPILLED_AHEAD: usize = 4;
+/// Words of the flags.
+const FLAGS: usize = SLOTS.div_ceil(64);
 
 #[repr(C, align(64))]
 struct Body {
     version: VersionWord,
     next: AtomicU64,
     prev: AtomicU64,
-    /// The anchor's bytes, if they are too many for `near`.
-    far: Option<NonNull<u8>>,
     anchor_len: u16,
     spilled: AtomicU16,
     /// Keys in the leaf.
@@ -60,10 +64,20 @@ struct Body {
     terminated: AtomicU8,
     /// Whether its records' tags are of the keyed hash.
     keyed: AtomicU8,
-    near: [u8; NEAR],
+    anchor: AnchorBytes,
+    /// By slot: the value of its key, in an index that keeps values here (`value.rs`).
+    flags: [AtomicU64; FLAGS],
     order: Order,
     slots: Slots,
 }
+
+/// An anchor's bytes: `near` if they are at most [`NEAR`], or else allocated at `far`.
+union AnchorBytes {
+    near: [u8; NEAR],
+    far: NonNull<u8>,
+}
+
+const _: () = assert!(cfg!(skein_loom) || std::mem::offset_of!(Body, anchor) == CACHE_LINE / 2);
 
 #[repr(align(64))]
 struct Order([AtomicU64; SLOTS / 8]);
@@ -89,28 +103,28 @@ pub(in crate::wormhole) enum Side {
 impl Leaf {
     /// A leaf without keys, with this version and anchor.
     pub(in crate::wormhole) fn new(arena: &Arena, version: Version, anchor: &[u8]) -> Self {
-        let far = (anchor.len() > NEAR).then(|| {
-            let block = arena.alloc(anchor.len(), Part::Nodes);
+        let bytes = if anchor.len() > NEAR {
+            let far = arena.alloc(anchor.len(), Part::Nodes);
             // SAFETY: allocated for so many bytes, and ours alone.
-            unsafe { std::ptr::copy_nonoverlapping(anchor.as_ptr(), block.as_ptr(), anchor.len()) };
-            block
-        });
-        let mut near = [0; NEAR];
-        if far.is_none() {
+            unsafe { std::ptr::copy_nonoverlapping(anchor.as_ptr(), far.as_ptr(), anchor.len()) };
+            AnchorBytes { far }
+        } else {
+            let mut near = [0; NEAR];
             near[..anchor.len()].copy_from_slice(anchor);
-        }
+            AnchorBytes { near }
+        };
         let body = Body {
             version: VersionWord::new(version),
             next: AtomicU64::new(0),
             prev: AtomicU64::new(0),
-            far,
             anchor_len: u16::try_from(anchor.len()).expect("an anchor is not longer than the longest key"),
             spilled: AtomicU16::new(0),
             count: AtomicU8::new(0),
             sorted: AtomicU8::new(0),
             terminated: AtomicU8::new(0),
             keyed: AtomicU8::new(0),
-            near,
+            anchor: bytes,
+            flags: std::array::from_fn(|_| AtomicU64::new(0)),
             order: Order(std::array::from_fn(|_| AtomicU64::new(0))),
             slots: Slots(std::array::from_fn(|_| AtomicU64::new(0))),
         };
@@ -191,6 +205,30 @@ impl Leaf {
         prefetch_lines::<{ SLOTS.div_ceil(CACHE_LINE) }, _>(order);
     }
 
+    /// Asks for the header's first line, which has the anchor if it is short.
+    #[inline(always)]
+    pub(in crate::wormhole) fn prefetch_first(self) {
+        prefetch_read(self.0.as_ptr().cast::<u8>());
+    }
+
+    /// Asks for the lines that an insert needs beyond those of [`Self::prefetch`], whose first it
+    /// reads: the flags, the place in the order, and the lines of slots that a full one sends
+    /// records to.
+    #[inline(always)]
+    pub(in crate::wormhole) fn prefetch_for_insert(self, tag: u16) {
+        let start = self.0.as_ptr().cast::<u8>();
+        prefetch_read(start.wrapping_add(std::mem::offset_of!(Body, flags)));
+        prefetch_read(start.wrapping_add(std::mem::offset_of!(Body, order) + self.count()));
+        let (spilled, mut line) = (self.spilled(), home(tag));
+        for _ in 0..SPILLED_AHEAD {
+            if spilled & 1 << line == 0 {
+                break;
+            }
+            line = (line + 1) % LINES;
+            prefetch_read(start.wrapping_add(std::mem::offset_of!(Body, slots) + line * CACHE_LINE));
+        }
+    }
+
     /// Asks for the header with the anchor.
     #[inline(always)]
     pub(in crate::wormhole) fn prefetch_header(self) {
@@ -210,10 +248,25 @@ impl Leaf {
     pub(in crate::wormhole) fn anchor<'a>(self) -> &'a [u8] {
         let body = self.body();
         let length = body.anchor_len.into();
-        match body.far {
-            None => &body.near[..length],
-            // SAFETY: allocated in `new` for so many bytes, which never change, and freed with the leaf (invariants 1 and 2).
-            Some(far) => unsafe { std::slice::from_raw_parts(far.as_ptr(), length) },
+        // SAFETY: as `new` decided by the same length. A far anchor is allocated for so many bytes;
+        // neither's change, and they go with the leaf (invariants 1 and 2).
+        unsafe {
+            match self.far() {
+                None => &body.anchor.near[..length],
+                Some(far) => std::slice::from_raw_parts(far.as_ptr(), length),
+            }
+        }
+    }
+
+    /// The anchor's bytes, if they are too many for the leaf.
+    #[inline(always)]
+    fn far(self) -> Option<NonNull<u8>> {
+        let body = self.body();
+        if usize::from(body.anchor_len) > NEAR {
+            // SAFETY: `new` has written `far` for anchors so long.
+            Some(unsafe { body.anchor.far })
+        } else {
+            None
         }
     }
 
@@ -283,7 +336,7 @@ impl Leaf {
     /// # Safety
     /// Nobody can reach the leaf, and it is counted as `part`.
     pub(in crate::wormhole) unsafe fn free(self, part: Part) {
-        let (far, length) = (self.body().far, self.anchor().len());
+        let (far, length) = (self.far(), self.anchor().len());
         // SAFETY: allocated in `new` with these sizes; the caller vouches for the rest.
         unsafe {
             if let Some(far) = far {
@@ -305,7 +358,7 @@ impl Leaf {
         }
         // SAFETY: live and counted as `Nodes`; the caller vouches that it is unlinked.
         unsafe {
-            if let Some(far) = self.body().far {
+            if let Some(far) = self.far() {
                 Arena::recount(far, self.anchor().len(), Part::Nodes, Part::Retired);
             }
             Arena::recount(self.0.cast(), size_of::<Body>(), Part::Nodes, Part::Retired);

@@ -75,13 +75,29 @@ impl Leaf {
         body.count.store(ranks.count as u8, Ordering::Release);
     }
 
-    /// Adds a record to a leaf with room, the last in order. The caller holds the lock.
+    /// The flag of a slot.
+    #[inline(always)]
+    pub(in crate::wormhole) fn flag(self, slot: usize) -> bool {
+        self.body().flags[slot / 64].load(Ordering::Relaxed) >> (slot % 64) & 1 != 0
+    }
+
+    /// Sets the flag of a slot. The index is one for one thread.
+    #[inline(always)]
+    pub(in crate::wormhole) fn set_flag(self, slot: usize, flag: bool) {
+        let word = &self.body().flags[slot / 64];
+        let others = word.load(Ordering::Relaxed) & !(1 << (slot % 64));
+        word.store(others | u64::from(flag) << (slot % 64), Ordering::Relaxed);
+    }
+
+    /// Adds a record to a leaf with room, the last in order; returns its slot. The caller holds the
+    /// lock.
     ///
     /// The rank first: a lookup that sees the record shows that scans which begin from then on know of it too.
-    pub(in crate::wormhole) fn append(self, record: Record) {
+    pub(in crate::wormhole) fn append(self, record: Record) -> usize {
         let slot = self.free_slot(record.tag());
         self.push(slot);
         self.fill(slot, record);
+        slot
     }
 
     /// Puts a record into a free slot; returns which. The caller holds the lock and has marked the leaf, there is room, and the caller

@@ -35,7 +35,7 @@ pub struct Disk {
     pub fault: Option<Fault>,
     pub off: bool,
     /// Raised by every reboot; what was opened in an earlier one is dead.
-    pub generation: u64,
+    pub boot: u64,
     /// A folder whose files, together, have no more than so many bytes.
     pub limit: Option<(PathBuf, u64)>,
     /// The operation that just failed may be a sync.
@@ -225,7 +225,7 @@ impl Disk {
         self.locks.clear();
         self.fault = None;
         self.off = false;
-        self.generation += 1;
+        self.boot += 1;
     }
 
     /// Changes bytes at rest.

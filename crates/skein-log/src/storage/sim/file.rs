@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use skein_sync::locks::lock;
 
 use super::disk::Node;
-use super::{SimStorage, power_is_off};
+use super::{On, SimStorage, power_is_off};
 use crate::storage::{StorageFile, StorageLock};
 
 /// An open file.
@@ -14,7 +14,7 @@ use crate::storage::{StorageFile, StorageLock};
 pub struct SimFile {
     pub storage: SimStorage,
     pub node: u64,
-    pub generation: u64,
+    pub boot: u64,
     pub writable: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct SimFile {
 pub struct SimLock {
     pub storage: SimStorage,
     pub path: PathBuf,
-    pub generation: u64,
+    pub boot: u64,
 }
 
 impl StorageLock for SimLock {}
@@ -31,7 +31,7 @@ impl StorageLock for SimLock {}
 impl Drop for SimLock {
     fn drop(&mut self) {
         let mut disk = lock(&self.storage.disk);
-        if disk.generation == self.generation {
+        if disk.boot == self.boot {
             disk.locks.remove(&self.path);
         }
     }
@@ -39,7 +39,7 @@ impl Drop for SimLock {
 
 impl SimFile {
     fn on_node<T>(&self, act: impl FnOnce(&mut Node) -> T) -> io::Result<T> {
-        let (mut disk, cut) = self.storage.begin(Some(self.generation))?;
+        let (mut disk, cut) = self.storage.begin(On::OpenFile { boot: self.boot })?;
         let node = disk.nodes.get_mut(&self.node).ok_or(io::ErrorKind::NotFound)?;
         let result = act(node);
         if cut { Err(power_is_off()) } else { Ok(result) }
@@ -89,7 +89,7 @@ impl StorageFile for SimFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        match self.storage.begin(Some(self.generation)) {
+        match self.storage.begin(On::OpenFile { boot: self.boot }) {
             // Cut within the sync: what it covers may be on disk or not, as before it.
             Ok((_, true)) => Err(power_is_off()),
             Ok((mut disk, false)) => {
@@ -99,7 +99,7 @@ impl StorageFile for SimFile {
             Err(error) => {
                 let mut disk = lock(&self.storage.disk);
                 // Dead files and a power that is off do not reach the disk; an injected failure does.
-                if std::mem::take(&mut disk.failed_sync) && disk.generation == self.generation {
+                if std::mem::take(&mut disk.failed_sync) && disk.boot == self.boot {
                     disk.nodes.entry(self.node).or_default().fail_sync();
                 }
                 Err(error)

@@ -7,7 +7,8 @@
 //! - Names (made, removed, renamed) are seen at once, and durable only after `sync_dir` of their folder. At a power
 //!   cut each change since is kept or lost by itself; a rename as a whole.
 //! - The power can be cut at any operation, counted from the start. The operation may have had its effect or part of
-//!   it. Until [`SimStorage::reboot`] everything fails; files opened before stay dead after it.
+//!   it. Until [`SimStorage::reboot`] everything fails. What was opened or shared before stays dead after it: whoever
+//!   has it is a process that the power cut ended.
 //! - An operation, counted from the start, can fail, once or from then on, with an error of choice, without effect.
 //! - A `sync_data` that fails is the worst there is: what it should have made durable is lost at the next power cut, but
 //!   is seen until then, and a later sync that succeeds does not bring it back. (Linux does this: it marks
@@ -47,10 +48,19 @@ enum Fault {
     Fail { at: u64, error: SimError, lasting: bool },
 }
 
-/// The file system; clones are the same one.
+/// What an operation works on.
+#[derive(Clone, Copy)]
+enum On {
+    Names,
+    OpenFile { boot: u64 },
+}
+
+/// The file system; clones are the same one. [`share`](Storage::share) gives a handle that a reboot ends; one made here outlives them.
 #[derive(Debug, Clone, Default)]
 pub struct SimStorage {
     disk: Arc<Mutex<Disk>>,
+    /// The boot that this handle ends with; none for the test's own.
+    boot: Option<u64>,
 }
 
 impl SimStorage {
@@ -114,10 +124,15 @@ impl SimStorage {
 
     /// Begins an operation: counts it, and answers an error if it is to fail. The flag says whether the power went off
     /// with it: then it may have an effect, but its caller never hears of it.
-    fn begin(&self, generation: Option<u64>) -> io::Result<(MutexGuard<'_, Disk>, bool)> {
+    fn begin(&self, on: On) -> io::Result<(MutexGuard<'_, Disk>, bool)> {
         let mut disk = lock(&self.disk);
         disk.failed_sync = false;
-        if disk.off || generation.is_some_and(|generation| generation != disk.generation) {
+        let is_dead = |boot| boot != disk.boot;
+        let ended = match on {
+            On::OpenFile { boot } => is_dead(boot),
+            On::Names => self.boot.is_some_and(is_dead),
+        };
+        if disk.off || ended {
             return Err(power_is_off());
         }
         disk.operations += 1;
@@ -127,7 +142,7 @@ impl SimStorage {
                 disk.off = true;
                 Ok((disk, true))
             }
-            Some(Fault::Fail { error: SimError::TooManyFiles, .. }) if generation.is_some() => {
+            Some(Fault::Fail { error: SimError::TooManyFiles, .. }) if matches!(on, On::OpenFile { .. }) => {
                 Ok((disk, false))
             }
             Some(Fault::Fail { at, error, lasting }) if number == at || (lasting && number > at) => {
@@ -144,7 +159,7 @@ impl SimStorage {
 
     /// An operation on names.
     fn on_names<T>(&self, act: impl FnOnce(&mut Disk) -> io::Result<T>) -> io::Result<T> {
-        let (mut disk, cut) = self.begin(None)?;
+        let (mut disk, cut) = self.begin(On::Names)?;
         let result = act(&mut disk);
         // A lock that nobody will hear of is dropped, and asks for the disk.
         drop(disk);
@@ -158,13 +173,14 @@ fn power_is_off() -> io::Error {
 
 impl Storage for SimStorage {
     fn share(&self) -> Arc<dyn Storage> {
-        Arc::new(self.clone())
+        let boot = self.boot.unwrap_or_else(|| lock(&self.disk).boot);
+        Arc::new(Self { disk: self.disk.clone(), boot: Some(boot) })
     }
 
     fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>> {
         self.on_names(|disk| {
             let node = *disk.names.get(path).ok_or(io::ErrorKind::NotFound)?;
-            let file = SimFile { storage: self.clone(), node, generation: disk.generation, writable };
+            let file = SimFile { storage: self.clone(), node, boot: disk.boot, writable };
             Ok(Box::new(file) as Box<dyn StorageFile>)
         })
     }
@@ -172,7 +188,7 @@ impl Storage for SimStorage {
     fn create(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
         self.on_names(|disk| {
             let node = disk.create(path)?;
-            let file = SimFile { storage: self.clone(), node, generation: disk.generation, writable: true };
+            let file = SimFile { storage: self.clone(), node, boot: disk.boot, writable: true };
             Ok(Box::new(file) as Box<dyn StorageFile>)
         })
     }
@@ -206,7 +222,7 @@ impl Storage for SimStorage {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let (mut disk, cut) = self.begin(None)?;
+        let (mut disk, cut) = self.begin(On::Names)?;
         if cut {
             return Err(power_is_off());
         }
@@ -239,8 +255,31 @@ impl Storage for SimStorage {
             if !disk.locks.insert(path.into()) {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
-            let held = SimLock { storage: self.clone(), path: path.into(), generation: disk.generation };
+            let held = SimLock { storage: self.clone(), path: path.into(), boot: disk.boot };
             Ok(Box::new(held) as Box<dyn StorageLock>)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Incident: a test turned the power off and on under a store that lived on. Its thread removed a segment by name, which its successor had
+    /// found and was to remove. Consequence: recovery was refused now and then, for a file that was gone. Fix: a reboot ends the
+    /// handles of before as it ends open files.
+    #[test]
+    fn a_reboot_ends_the_handles_of_before() {
+        let sim = SimStorage::new();
+        let (dir, path) = (Path::new("/db"), Path::new("/db/segment"));
+        let before = sim.share();
+        before.create_dir_all(dir).unwrap();
+        let file = before.create(path).unwrap();
+        before.sync_dir(dir).unwrap();
+        sim.reboot(0);
+        for refused in [before.remove(path), before.share().remove(path), file.sync_data()] {
+            assert_eq!(refused.unwrap_err().to_string(), "the power is off");
+        }
+        sim.share().remove(path).unwrap();
     }
 }

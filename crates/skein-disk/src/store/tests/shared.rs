@@ -1,0 +1,103 @@
+//! Scans and compact over pages in which two pointers lead to one record: paths without end.
+
+use std::ops::Bound;
+
+use skein_log::storage::sim::SimStorage;
+
+use super::open;
+use crate::store::{DiskStore, Transaction};
+use crate::trie::tests::shared::SharedLayers;
+use crate::trie::{Direction, Portion};
+use crate::{DiskError, Result};
+
+/// Nodes with so many keys.
+const LAYERS: usize = 18;
+const KEYS: usize = 1 << LAYERS;
+
+/// Layouts in which nothing can be merged: nodes in one page, in some, and in full ones of their own.
+const LAYOUTS: [SharedLayers; 3] = [
+    SharedLayers { layers: LAYERS, pages: 1, leaves: 0 },
+    SharedLayers { layers: LAYERS, pages: 6, leaves: 5 },
+    SharedLayers { layers: LAYERS, pages: LAYERS, leaves: 14 },
+];
+
+fn damaged(layout: SharedLayers) -> DiskStore {
+    let store = open(&SimStorage::new()).unwrap();
+    let mut writer = store.shared.buffer.write();
+    layout.lay_out(&mut writer, &store.shared.trie);
+    writer.publish().unwrap();
+    store
+}
+
+fn names_the_page(error: &DiskError) {
+    let text = error.to_string();
+    assert!(matches!(error, DiskError::Damaged { .. }) && text.contains("two pointers lead to it"), "{text}");
+}
+
+/// Reads all keys, some at a time, as `skein dump` and a server do.
+fn scan(mut read: impl FnMut(&Portion<'_>, u64) -> Result<(Vec<Vec<u8>>, bool)>) -> Result<u64> {
+    let (mut last, mut seen) = (None::<Vec<u8>>, 0);
+    loop {
+        let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let (upper, direction) = (Bound::Unbounded, Direction::Forward);
+        let portion = Portion { lower, upper, direction, keys: 100, bytes: 1 << 20, values: true };
+        let (mut keys, more) = read(&portion, seen)?;
+        seen += keys.len() as u64;
+        last = keys.pop();
+        if !more {
+            return Ok(seen);
+        }
+    }
+}
+
+fn scan_store(store: &DiskStore) -> Result<u64> {
+    scan(|portion, before| {
+        let found = store.walk(portion)?;
+        store.check_scanned(before, before + found.entries.len() as u64)?;
+        Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
+    })
+}
+
+fn scan_in(transaction: &mut Transaction<'_>) -> Result<u64> {
+    scan(|portion, before| {
+        let found = transaction.range(portion)?;
+        transaction.check_scanned(before, before + found.entries.len() as u64)?;
+        Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
+    })
+}
+
+/// Incident: `dump` over a file whose checksums are right, and in which two pointers lead from each node to the next, gave 2^n keys of n nodes. Consequence: it filled the disk
+/// and did not end. Fix: a scan of portions that has come to more keys than the pages can hold looks at the whole trie, which names the record.
+#[test]
+fn a_scan_in_portions_ends_where_paths_have_no_end() {
+    for layout in LAYOUTS {
+        let store = damaged(layout);
+        names_the_page(&scan_store(&store).unwrap_err());
+        names_the_page(&scan_in(&mut store.begin()).unwrap_err());
+        let mut cursor = store.cursor().unwrap();
+        names_the_page(&std::iter::repeat_with(|| cursor.next()).take(KEYS).find_map(Result::err).unwrap());
+        let mut cursor = store.cursor().unwrap();
+        cursor.seek_back(&[255]).unwrap();
+        names_the_page(&std::iter::repeat_with(|| cursor.prev()).take(KEYS).find_map(Result::err).unwrap());
+    }
+}
+
+#[test]
+fn a_scan_of_a_whole_trie_in_portions_is_not_ended() {
+    let store = open(&SimStorage::new()).unwrap();
+    for key in 0..5_000_u32 {
+        store.set(&key.to_be_bytes(), b"").unwrap();
+    }
+    assert_eq!(scan_store(&store).unwrap(), 5_000);
+    assert_eq!(scan_in(&mut store.begin()).unwrap(), 5_000);
+}
+
+/// Incident: as above, with `compact`, whose walk is one of all paths. Consequence: it did not end, and where the nodes lay in one page it kept writers away as long. Fix: a step
+/// notices a record that it has come to before; a walk that does more than the pages can hold looks at the whole trie.
+#[test]
+fn a_compact_ends_where_paths_have_no_end() {
+    for layout in LAYOUTS {
+        let store = damaged(layout);
+        names_the_page(&store.compact().unwrap_err());
+    }
+}

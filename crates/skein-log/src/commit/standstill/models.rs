@@ -1,0 +1,130 @@
+//! The standstill's protocol under `loom`: what was written before it is seen, and nobody writes while it lasts.
+//!
+//! RUSTFLAGS="--cfg skein_loom" cargo test -p skein-log --lib --release standstill
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use super::{AtomicWriteState, WriteState, stands_still};
+use crate::epoch::EpochGate;
+use crate::epoch::models::model;
+
+/// The gate and the state of a log, and a row for each worker, without a lock: loom finds a write that meets the standstill.
+struct Shared {
+    gate: EpochGate,
+    state: AtomicWriteState,
+    rows: [UnsafeCell<u64>; 2],
+}
+
+// SAFETY: that nobody reads a row while its worker writes is what the model checks; loom reports it if somebody does.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn new() -> Arc<Self> {
+        let rows = [UnsafeCell::new(0), UnsafeCell::new(0)];
+        Arc::new(Self { gate: EpochGate::new(1, 1), state: AtomicWriteState::new(), rows })
+    }
+
+    /// A worker's operation, in the steps of `Log::enter`.
+    fn write(&self, worker: usize) {
+        let entered = self.gate.enter(0);
+        if self.state.get() == WriteState::Running {
+            // SAFETY: see `Shared`.
+            self.rows[worker].with_mut(|row| unsafe { *row += 1 });
+        }
+        self.gate.leave(0, entered);
+    }
+
+    fn run_out_of_room(&self) {
+        self.state.change(WriteState::Running, WriteState::NoRoom).expect("nobody else changes it");
+    }
+
+    /// Reads all rows at a standstill, if there is one.
+    fn picture(&self) -> Option<[u64; 2]> {
+        // SAFETY: see `Shared`.
+        let read = |row: &UnsafeCell<u64>| row.with(|row| unsafe { *row });
+        stands_still(&self.gate, &self.state).then(|| self.rows.each_ref().map(read))
+    }
+}
+
+/// How many orders ended in each way, so that a model shows that it has met them.
+#[derive(Default)]
+struct Tally {
+    no_standstill: AtomicU64,
+    before: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Tally {
+    fn count(&self, picture: Option<[u64; 2]>) {
+        let count = match picture {
+            None => &self.no_standstill,
+            Some([0, 0]) => &self.refused,
+            Some(_) => &self.before,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn counts(&self) -> [u64; 3] {
+        [&self.no_standstill, &self.before, &self.refused].map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+/// The log runs out of room beside a worker, and a third thread asks for the standstill.
+fn a_write_beside_a_standstill(tally: &Tally) {
+    let log = Shared::new();
+    let (worker, committer) = (Arc::clone(&log), Arc::clone(&log));
+    let threads =
+        [thread::spawn(move || worker.write(0)), thread::spawn(move || committer.run_out_of_room())];
+    tally.count(log.picture());
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn nobody_writes_at_a_standstill() {
+    let tally = Arc::new(Tally::default());
+    let ends = Arc::clone(&tally);
+    model(move || a_write_beside_a_standstill(&ends));
+    let counts = tally.counts();
+    assert!(counts.iter().all(|&count| count > 0), "some end was never met: {counts:?}");
+}
+
+/// The epoch closes before the log finds that it has no room, so that workers are inside at both parities.
+#[test]
+fn a_standstill_waits_for_both_parities() {
+    let tally = Arc::new(Tally::default());
+    let ends = Arc::clone(&tally);
+    model(move || {
+        let log = Shared::new();
+        let workers = [0, 1].map(|worker| {
+            let log = Arc::clone(&log);
+            thread::spawn(move || log.write(worker))
+        });
+        assert_eq!(log.gate.close(), 1);
+        log.run_out_of_room();
+        ends.count(log.picture());
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+    let counts = tally.counts();
+    assert!(counts[0] == 0 && counts[1] > 0 && counts[2] > 0, "some end was never met: {counts:?}");
+}
+
+/// A look at the counters that is a load: a worker that counted itself in unseen has read a state from before.
+#[test]
+#[cfg(feature = "planted-bugs")]
+fn a_look_out_of_order_is_noticed() {
+    use crate::epoch::models::model_with;
+    use crate::planted::Bug;
+
+    let run = || model_with(Bug::PlainLook, || a_write_beside_a_standstill(&Tally::default()));
+    let panic = std::panic::catch_unwind(run).expect_err("the planted bug went unnoticed");
+    let said = panic.downcast_ref::<String>().map_or("", String::as_str);
+    assert!(said.contains("Causality violation"), "not the planted bug's failure: {said}");
+}
