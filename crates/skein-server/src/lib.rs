@@ -19,6 +19,7 @@
 
 mod acceptor;
 mod acl;
+mod bound;
 mod checkpoints;
 mod client;
 mod clients;
@@ -49,11 +50,12 @@ mod unix_socket;
 mod warnings;
 mod worker;
 
+pub use bound::Bound;
 pub use config::{LogControl, OptionValue, OptionsFile, OutputLimit, ServerOptions};
 pub use engine::{DiskEngine, Engine, EngineError, Session, Writer};
 pub use error::StartError;
 pub use files::read_at_most;
 pub use resp::double::{parse_double, write_double};
-pub use server::{Bound, Server, ServerHandle, StopReport};
+pub use server::{Server, ServerHandle, StopReport};
 pub use tls::{Tls, TlsClients, certificates, private_key};
 pub use unix_socket::UnixSocket;

@@ -118,7 +118,7 @@ impl Index {
         guard: &'g impl Guard,
     ) -> Result<Computed<'g, Row>, Refused> {
         #[cfg(test)]
-        planted::refuse()?;
+        self.plant(key)?;
         each!(self, index => index.compute(key, change, guard))
     }
 
@@ -169,7 +169,7 @@ impl Index {
         match (self, place) {
             (Self::Masstree(index), Some(place)) => {
                 #[cfg(test)]
-                planted::refuse()?;
+                self.plant(key)?;
                 // SAFETY: the caller's.
                 unsafe { index.compute_at(key, place, change, guard) }
             }
@@ -184,8 +184,14 @@ impl Index {
         guard: &'g impl Guard,
     ) -> Result<Option<RowRef<'g>>, Refused> {
         #[cfg(test)]
-        planted::refuse()?;
+        self.plant(key)?;
         each!(self, index => index.insert(key, row, guard))
+    }
+
+    /// Refuses a write to this key, if a test wants it.
+    #[cfg(test)]
+    fn plant(&self, key: &[u8]) -> Result<(), Refused> {
+        planted::refuse(|| self.get(key, &self.collector().enter()).is_none())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -321,14 +327,18 @@ fn scan_chunk<'g>(
     last
 }
 
-/// An index without a place for one more key, for tests: of the calling thread's next writes, to any index, one is refused.
+/// An index without a place for one more key, for tests: of the calling thread's next writes, to any index, one is refused, or all
+/// that would add a key.
 #[cfg(test)]
 pub(crate) mod planted {
     use std::cell::Cell;
 
     use super::Refused;
 
-    thread_local! { static WRITES: Cell<Option<usize>> = const { Cell::new(None) } }
+    thread_local! {
+        static WRITES: Cell<Option<usize>> = const { Cell::new(None) };
+        static FULL: Cell<bool> = const { Cell::new(false) };
+    }
 
     /// Lets so many writes pass and refuses the next one; with `None` all pass.
     pub(crate) fn refuse_after(writes: Option<usize>) {
@@ -340,9 +350,22 @@ pub(crate) mod planted {
         WRITES.get().is_some()
     }
 
-    pub(super) fn refuse() -> Result<(), Refused> {
+    /// Runs `writes` over full indexes beside other writers, which take each place that becomes free: a new key is refused, also
+    /// after a removal. Writes to keys that are there, and removals, need no place.
+    pub(crate) fn while_full<R>(writes: impl FnOnce() -> R) -> R {
+        FULL.set(true);
+        let done = writes();
+        FULL.set(false);
+        done
+    }
+
+    pub(super) fn refuse(is_new: impl FnOnce() -> bool) -> Result<(), Refused> {
+        let full = Err(Refused::Full { keys: 77 });
+        if FULL.get() && is_new() {
+            return full;
+        }
         let Some(left) = WRITES.get() else { return Ok(()) };
         WRITES.set(left.checked_sub(1));
-        if left == 0 { Err(Refused::Full { keys: 77 }) } else { Ok(()) }
+        if left == 0 { full } else { Ok(()) }
     }
 }

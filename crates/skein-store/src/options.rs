@@ -274,6 +274,7 @@ impl StoreOptions {
             durability: self.durability,
             segment_bytes: self.segment_bytes,
             lock_wait: self.lock_wait,
+            progress: self.progress.clone(),
             ..LogOptions::new(folders)
         }
     }

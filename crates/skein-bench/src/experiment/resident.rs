@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::keyset::Keys;
 use crate::machine::{Peak, Resident};
 use crate::rival::index::{self, Entry};
-use crate::sys::Clock;
+use crate::sys::{Clock, this_program};
 use crate::{Error, Result};
 
 /// The words that make this program the child; the name of a contender follows.
@@ -49,7 +49,8 @@ pub fn in_own_process(entry: &Entry, keys: &Keys) -> Result<Added> {
 
 /// The child inherits the switch. Thrown in the child itself it would come too late: its allocator has a huge page by then, and room in it.
 fn start(entry: &Entry) -> std::io::Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let program = this_program().ok_or(std::io::ErrorKind::NotFound)?;
+    let mut command = Command::new(program);
     command.args(CHILD).arg(entry.name);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let disabled = transparent_huge_pages_are_disabled()?;

@@ -3,6 +3,7 @@
 mod processes;
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -10,6 +11,14 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::{Error, Result};
 
 pub use processes::{in_processes, one_thread};
+
+/// Returns a path that runs this program again, or `None` if the system does not tell it.
+///
+/// The path stays right if the program's file is replaced or removed meanwhile, as an upgrade or a new build does.
+pub fn this_program() -> Option<PathBuf> {
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() { Some(running) } else { std::env::current_exe().ok() }
+}
 
 /// Which clock times a loop on one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -5,9 +5,10 @@
 
 use std::sync::LazyLock;
 
+use skein_syntax::Range;
+
 use super::patterns::Access;
 use crate::commands::introspection::keys::keys_of;
-use crate::commands::skein::bounds::Range;
 use crate::commands::table::COMMANDS;
 use crate::commands::{Command, is};
 use crate::resp::Args;

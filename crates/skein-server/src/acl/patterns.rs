@@ -2,8 +2,9 @@
 
 use std::ops::Bound;
 
+use skein_syntax::Range;
+
 use crate::commands::glob::{Glob, literal_prefix};
-use crate::commands::skein::bounds::Range;
 
 /// What is done to a key, or may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use skein_syntax::Range;
+
 use super::ids::{CommandSet, Target};
 use super::needs::{Touched, touched};
 use super::patterns::{self, Access, AllKeys, KeyPattern, is_word};
 use super::rules::{CommandRule, RuleError};
-use crate::commands::skein::bounds::Range;
 use crate::resp::Args;
 
 /// Why a request is not allowed, the more telling the greater: one selector may refuse the command, and another one allow it, but not with this key.

@@ -10,12 +10,13 @@
 
 use std::ops::ControlFlow;
 
+use skein_syntax::number::parse_i64;
+
 use super::fault::{NOT_AN_INTEGER, SYNTAX};
 use super::task::{Progress, SLICE_BYTES, SLICE_KEYS, Slice, full_from};
 use super::{Fault, is};
 use crate::engine::MembersView;
 use crate::random::{Random, Rising};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Protocol, Reply};
 
 /// What the entries are.

@@ -7,13 +7,15 @@ mod tracking;
 
 use std::sync::Arc;
 
+use skein_syntax::number::parse_i64;
+
 use super::connection::{BAD_NAME, checked_name};
 use super::fault::SYNTAX;
 use super::limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand};
 use super::{Context, Fault, Next, QUOTED_BYTES_MAX, is, quoted};
+use crate::client::Client;
 use crate::clients::Said;
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 use filter::{Filter, check_kind};
 pub(super) use list::line;
@@ -82,22 +84,47 @@ pub(super) const SUBCOMMANDS: Subcommands = &[
     ("help", 2),
 ];
 
-pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+/// Answers the subcommands that are about the client alone, also before there is data; false for all others.
+pub(super) fn about_oneself(
+    client: &mut Client,
+    args: &Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<bool, Fault> {
     match subcommand("client", SUBCOMMANDS, args)? {
-        "id" => reply.count(context.client.id as usize),
-        "getname" => match &context.client.card.said().name[..] {
+        "id" => reply.count(client.id as usize),
+        "getname" => match &client.card.said().name[..] {
             [] => reply.null(),
             name => reply.bulk(name),
         },
         "setname" => {
             let name = checked_name(args.get(2), "Client names", BAD_NAME)?;
-            context.client.say(|said| said.name = name);
+            client.say(|said| said.name = name);
             reply.ok();
         }
         "setinfo" => {
-            set_info(context, args.get(2), args.get(3))?;
+            set_info(client, args.get(2), args.get(3))?;
             reply.ok();
         }
+        "caching" => return Err(tracking::CACHING),
+        "getredir" => reply.int(tracking::NOBODY),
+        "tracking" => tracking::set(args, reply)?,
+        "trackinginfo" => tracking::info(reply),
+        "no-evict" => {
+            let no_evict = parse_switch(args.get(2))?;
+            client.say(|said| said.no_evict = no_evict);
+            reply.ok();
+        }
+        "help" => help(HELP, reply),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    if about_oneself(context.client, args, reply)? {
+        return Ok(Next::Done);
+    }
+    match subcommand("client", SUBCOMMANDS, args)? {
         "info" => {
             let (shared, client) = (context.shared, &*context.client);
             reply.text(&line(shared, client, &client.card, "client|info", usize::MAX));
@@ -107,22 +134,12 @@ pub(super) fn client(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Rep
         "pause" => return pause::begin(context.shared, args, reply),
         "unpause" => pause::end(context.shared, reply),
         "unblock" => pause::unblock(args, reply)?,
-        "caching" => return Err(tracking::CACHING),
-        "getredir" => reply.int(tracking::NOBODY),
-        "tracking" => tracking::set(args, reply)?,
-        "trackinginfo" => tracking::info(reply),
-        "no-evict" => {
-            let no_evict = parse_switch(args.get(2))?;
-            context.client.say(|said| said.no_evict = no_evict);
-            reply.ok();
-        }
-        "reply" => set_replies(context, args.get(2), reply)?,
-        _ => help(HELP, reply),
+        _ => set_replies(context, args.get(2), reply)?,
     }
     Ok(Next::Done)
 }
 
-fn set_info(context: &mut Context<'_>, attribute: &[u8], value: &[u8]) -> Result<(), Fault> {
+fn set_info(client: &mut Client, attribute: &[u8], value: &[u8]) -> Result<(), Fault> {
     let (place, name): (fn(&mut Said) -> &mut Vec<u8>, _) = if is(attribute, "lib-name") {
         (|said| &mut said.library, "lib-name")
     } else if is(attribute, "lib-ver") {
@@ -133,7 +150,7 @@ fn set_info(context: &mut Context<'_>, attribute: &[u8], value: &[u8]) -> Result
     };
     let fault = Fault::owned(format!("ERR {name} cannot contain spaces, newlines or special characters."));
     let value = checked_name(value, name, fault)?;
-    context.client.say(|said| *place(said) = value);
+    client.say(|said| *place(said) = value);
     Ok(())
 }
 

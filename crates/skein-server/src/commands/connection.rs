@@ -1,11 +1,12 @@
 //! Commands about the connection itself.
 
+use skein_syntax::number::parse_i64;
+
 use super::access::denied::remember_login;
 use super::fault::NO_AUTH;
 use super::{Command, Context, Fault, Handler, Next, is};
 use crate::acl::{Acl, DEFAULT};
 use crate::client::Client;
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Protocol, Reply};
 
 pub(super) const BAD_NAME: Fault =

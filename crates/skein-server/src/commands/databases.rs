@@ -1,8 +1,9 @@
 //! Commands on databases, of which there is one, number 0.
 
+use skein_syntax::number::parse_i64;
+
 use super::fault::NOT_AN_INTEGER;
 use super::{Context, Fault, Next};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 const NO_SUCH_DATABASE: Fault = Fault::text("ERR DB index is out of range");
@@ -24,9 +25,13 @@ pub(super) fn check_index(text: &[u8]) -> Result<(), Fault> {
 }
 
 pub(super) fn select(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    select_at(args, reply).map(|()| Next::Done)
+}
+
+pub(super) fn select_at(args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {
     check_index(args.get(1))?;
     reply.ok();
-    Ok(Next::Done)
+    Ok(())
 }
 
 pub(super) fn move_key(_: &mut Context<'_>, args: &Args<'_>, _: &mut Reply<'_>) -> Answer {

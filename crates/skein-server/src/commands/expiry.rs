@@ -6,11 +6,12 @@
 //!
 //! What counts as now is the worker's time, which stands while it serves a group of connections; so a command sees one time.
 
+use skein_syntax::number::parse_i64;
+
 use super::fault::{NOT_AN_INTEGER, SYNTAX};
 use super::strings::get;
 use super::{Context, Fault, Next, is};
 use crate::engine::{Change, RowRef, RowWriter as _, Writer};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 /// In what an argument says when.

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use skein_disk::DiskError;
+use skein_syntax::Mistake;
 
 use crate::engine::{Error, RowError};
 use crate::resp::Reply;
@@ -59,6 +60,12 @@ impl Fault {
 
     pub(crate) fn write(&self, reply: &mut Reply<'_>) {
         reply.error_bytes(&self.0);
+    }
+}
+
+impl From<Mistake> for Fault {
+    fn from(mistake: Mistake) -> Self {
+        Self::owned(mistake.to_string())
     }
 }
 

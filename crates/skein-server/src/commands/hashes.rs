@@ -7,11 +7,12 @@ mod scan;
 
 use std::ops::ControlFlow;
 
+use skein_syntax::number::parse_i64;
+
 use super::Fault;
 use super::fault::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, WRONG_TYPE};
 use crate::engine::{ColumnsReader, Error, RowError, RowRef, RowWriter as _, VALUE_BYTES_MAX, Writer};
 use crate::long_double::LongDouble;
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 pub(super) use all::{Columns, hgetall, hkeys, hvals};
@@ -144,23 +145,6 @@ fn set_columns(writer: &mut Writer<'_, '_>, args: &Args<'_>, command: &str) -> R
             (2..args.len()).step_by(2).map(|i| (args.get(i), args.get(i + 1))).collect();
         writer.put_columns(args.get(1), &columns)?
     })
-}
-
-/// Columns that are copied with one write.
-const COLUMNS_COPIED: usize = 1024;
-
-/// Makes a key hold these columns, whatever it held; without any it is absent then. REQUIRES: part of a transaction.
-pub(super) fn replace_columns(
-    writer: &mut Writer<'_, '_>,
-    key: &[u8],
-    columns: &[(Vec<u8>, Vec<u8>)],
-) -> Result<(), Fault> {
-    writer.remove(key)?;
-    for some in columns.chunks(COLUMNS_COPIED) {
-        let some: Vec<(&[u8], &[u8])> = some.iter().map(|(name, value)| (&name[..], &value[..])).collect();
-        writer.put_columns(key, &some)?;
-    }
-    Ok(())
 }
 
 pub(super) fn hset(writer: &mut Writer<'_, '_>, args: &Args<'_>, reply: &mut Reply<'_>) -> Result<(), Fault> {

@@ -37,18 +37,25 @@ pub(super) fn command(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
-    // A name may stand any number of times, and is answered each time.
-    let limit = ReplyLimit::new(context.shared, reply, "name fewer commands at a time");
+    answer(args, &ReplyLimit::new(context.shared, reply, WAY_OUT), reply)?;
+    Ok(Next::Done)
+}
+
+/// What to do if a reply would be too long: a name may stand any number of times, and is answered each time.
+pub(super) const WAY_OUT: &str = "name fewer commands at a time";
+
+/// Answers COMMAND, for which no data is needed.
+pub(super) fn answer(args: &Args<'_>, limit: &ReplyLimit, reply: &mut Reply<'_>) -> Result<(), Fault> {
     let subcommand = if args.len() == 1 { "info" } else { subcommand("command", SUBCOMMANDS, args)? };
     match subcommand {
         "count" => reply.count(COMMANDS.len()),
-        "docs" => docs(args, &limit, reply)?,
+        "docs" => docs(args, limit, reply)?,
         "getkeys" => keys::keys(args, reply)?,
-        "info" => details(args, &limit, reply)?,
+        "info" => details(args, limit, reply)?,
         "list" => list(args, reply)?,
         _ => help(HELP, reply),
     }
-    Ok(Next::Done)
+    Ok(())
 }
 
 /// The places of the commands that are named from argument 2 on, `None` for one that is not there; all if none is named.

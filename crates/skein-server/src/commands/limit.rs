@@ -16,7 +16,12 @@ pub(super) struct ReplyLimit {
 impl ReplyLimit {
     /// The limit of a reply that begins here.
     pub(super) fn new(shared: &Shared, reply: &Reply<'_>, way_out: &'static str) -> Self {
-        Self { start: reply.position(), bytes_max: shared.settings.reply_bytes_max.get(), way_out }
+        Self::of(shared.settings.reply_bytes_max.get(), reply, way_out)
+    }
+
+    /// This limit, of a reply that begins here.
+    pub(super) fn of(bytes_max: usize, reply: &Reply<'_>, way_out: &'static str) -> Self {
+        Self { start: reply.position(), bytes_max, way_out }
     }
 
     /// Refuses a reply that has become too long.

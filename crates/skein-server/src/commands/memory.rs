@@ -1,10 +1,11 @@
 //! MEMORY and SK.MEMORY: what memory is used for.
 
+use skein_syntax::number::parse_i64;
+
 use super::fault::{NOT_AN_INTEGER, SYNTAX};
 use super::subcommands::{Subcommands, help, subcommand};
 use super::{Context, Fault, Next, is};
 use crate::engine::StoreStats;
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 use crate::shared::Shared;
 

@@ -20,6 +20,7 @@ pub(crate) mod configuration;
 pub(crate) mod connection;
 pub(crate) mod databases;
 pub(crate) mod debug;
+pub(crate) mod early;
 pub(crate) mod expiry;
 pub(crate) mod fault;
 pub(crate) mod glob;
@@ -51,6 +52,7 @@ use crate::shared::Shared;
 pub(crate) use fault::Fault;
 pub(crate) use task::Task;
 
+use early::EarlyHandler;
 use subcommands::Subcommands;
 use table::{COMMANDS, SLOT_COUNT, SLOTS};
 
@@ -182,6 +184,8 @@ pub(crate) struct Command {
     pub group: &'static str,
     pub summary: &'static str,
     pub handler: Handler,
+    /// Answers before there is data; `None` for what answers LOADING then.
+    pub early: Option<EarlyHandler>,
 }
 
 impl Command {

@@ -1,14 +1,15 @@
 //! SCAN: the keys in order, some at a time; or in the engine's own, if it keeps none of keys.
 
 use std::cell::Cell;
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
+
+use skein_syntax::Range;
+use skein_syntax::number::parse_i64;
 
 use super::fault::{NOT_AN_INTEGER, SYNTAX};
-use super::glob::{Glob, STEPS_MAX};
+use super::glob::{Glob, STEPS_MAX, literal_prefix};
 use super::keys::kind_name;
-use super::skein::bounds::Range;
 use super::{Context, Fault, Next, is};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Protocol, Reply};
 use crate::shared::Shared;
 
@@ -199,7 +200,15 @@ pub(super) fn scan(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
 
 /// Where keys that match a pattern lie: anywhere, if they have no order.
 pub(super) fn within(context: &Context<'_>, pattern: Option<&[u8]>) -> Range {
-    pattern.filter(|_| context.session.is_ordered()).map_or(Range::ALL, Range::of_pattern)
+    pattern.filter(|_| context.session.is_ordered()).map_or(Range::ALL, range_of)
+}
+
+/// All keys that can match a pattern.
+fn range_of(pattern: &[u8]) -> Range {
+    let (prefix, whole) = literal_prefix(pattern);
+    let upper = whole.then(|| Bound::Included(prefix.clone()));
+    let range = Range::with_prefix(&prefix);
+    Range { upper: upper.unwrap_or(range.upper), ..range }
 }
 
 /// The keys of the range that match, as many as are looked at in one call.

@@ -2,12 +2,13 @@
 
 use std::time::UNIX_EPOCH;
 
+use skein_syntax::Range;
+use skein_syntax::number::parse_i64;
+
 use super::fault::{NOT_AN_INTEGER, SYNTAX};
-use super::skein::bounds::Range;
 use super::task::{RemoveTask, Task};
 use super::{Context, Fault, Next, is};
 use crate::info;
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 type Answer = Result<Next, Fault>;
@@ -108,11 +109,16 @@ pub(super) fn last_save(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Rep
 }
 
 pub(super) fn time(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Answer {
+    tell_time(reply);
+    Ok(Next::Done)
+}
+
+/// Writes what time it is.
+pub(super) fn tell_time(reply: &mut Reply<'_>) {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default();
     reply.array(2);
     reply.bulk_number(now.as_secs());
     reply.bulk_number(now.subsec_micros().into());
-    Ok(Next::Done)
 }
 
 /// There are no replicas, so none has acknowledged anything, and none will, however long one waits.

@@ -5,7 +5,6 @@
 
 use super::databases::check_index;
 use super::fault::SYNTAX;
-use super::hashes::replace_columns;
 use super::sorted_sets::{entries_of, replace_set};
 use super::strings::pairs_of;
 use super::{Context, Fault, Next, is};
@@ -74,16 +73,16 @@ fn copy_members(
     if !replace && !is_free(writer, to)? {
         return Ok(false);
     }
+    let expires = row.expires_at();
     if row.sorted_set().is_some() {
         let entries = writer.change_set(from, false, |set| Ok::<_, Fault>(entries_of(set)))?;
-        replace_set(writer, to, &entries.unwrap_or_default())?;
+        replace_set(writer, to, &entries.unwrap_or_default(), expires)?;
     } else {
         // Read before it is written to: a reader keeps writers waiting.
         let columns = row.read_columns().map(|columns| columns.to_vec()).unwrap_or_default();
-        replace_columns(writer, to, &columns)?;
-    }
-    if let Some(expires) = row.expires_at() {
-        writer.expire(to, Some(expires))?;
+        let columns: Vec<(&[u8], &[u8])> =
+            columns.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        writer.replace_columns(to, &columns, expires)?;
     }
     Ok(true)
 }

@@ -1,10 +1,11 @@
 //! SLOWLOG: the requests that took longer than `slowlog-log-slower-than`.
 
+use skein_syntax::number::parse_i64;
+
 use super::limit::ReplyLimit;
 use super::subcommands::{Subcommands, help, subcommand, unknown_or_wrong};
 use super::{Context, Fault, Next};
 use crate::observe::slowlog::Entry;
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 /// Entries that GET gives unless told otherwise.

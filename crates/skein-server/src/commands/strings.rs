@@ -5,13 +5,13 @@ pub(super) mod lcs;
 mod ranges;
 
 use skein_disk::DiskError;
+use skein_syntax::number::parse_i64;
 
 use super::expiry::Expiry;
 use super::fault::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
 use super::{Context, Fault, Next, is};
 use crate::engine::{Change, Error, RowRef, RowWriter as _, Rows, VALUE_BYTES_MAX, Writer};
 use crate::long_double::LongDouble;
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 pub(super) use bits::{bit_count, bit_count_alone, bit_pos, bit_pos_alone, get_bit, set_bit};

@@ -13,13 +13,14 @@ mod view;
 
 use std::ops::{Bound, ControlFlow};
 
+use skein_syntax::{Range, Shown};
+
 use super::Fault;
 use super::any::AnyTask;
 use super::glob::{Glob, STEPS_MAX};
 use super::hashes::{Columns, write_named};
 use super::keys::RemoveKeysTask;
 use super::limit::check_reply_bytes;
-use super::skein::bounds::Range;
 use super::skein::{HeldTask, long_held, write_held};
 use super::sorted_sets::{Members, SeveralTask};
 use super::strings::lcs::LcsTask;
@@ -51,6 +52,16 @@ pub(crate) enum Shape {
     Matching(Glob),
     /// The key and these columns, null where there is none.
     Columns(Vec<Vec<u8>>),
+}
+
+impl From<Shown> for Shape {
+    fn from(shown: Shown) -> Self {
+        match shown {
+            Shown::Entries => Self::Entries,
+            Shown::Keys => Self::Keys,
+            Shown::Columns(names) => Self::Columns(names),
+        }
+    }
 }
 
 impl Shape {

@@ -180,16 +180,17 @@ impl Reader {
         Ok(())
     }
 
-    /// Shows `each` the rows within bounds that `range` reads, in order, until it breaks. It wants so many keys at most.
+    /// Shows `each` the rows within bounds that `range` reads, in order, until it breaks. It wants so many keys at most. `range` is told how many it has read before.
     pub(super) fn scan(
         &mut self,
-        mut range: impl FnMut(&Portion<'_>) -> skein_disk::Result<Entries>,
+        mut range: impl FnMut(&Portion<'_>, u64) -> skein_disk::Result<Entries>,
         (lower, upper): Bounds<'_>,
         direction: Direction,
         most: usize,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let (mut lower, mut upper) = (lower.map(<[u8]>::to_vec), upper.map(<[u8]>::to_vec));
+        let mut before = 0;
         loop {
             let portion = Portion {
                 lower: lower.as_ref().map(Vec::as_slice),
@@ -199,7 +200,8 @@ impl Reader {
                 bytes: SCAN_BYTES,
                 values: true,
             };
-            let found = range(&portion)?;
+            let found = range(&portion, before)?;
+            before += found.entries.len() as u64;
             for entry in &found.entries {
                 let row = row_of(&mut self.row, &entry.key, entry.version, &entry.value)?;
                 if each(&entry.key, row).is_break() {
@@ -217,7 +219,7 @@ impl Reader {
     /// How many of the first `most` keys within bounds, which `range` reads, there are that have not expired, and the last one if there may be more.
     pub(super) fn step_over(
         &mut self,
-        range: impl FnMut(&Portion<'_>) -> skein_disk::Result<Entries>,
+        range: impl FnMut(&Portion<'_>, u64) -> skein_disk::Result<Entries>,
         bounds: Bounds<'_>,
         most: usize,
         now: u64,

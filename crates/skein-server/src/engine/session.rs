@@ -219,7 +219,12 @@ impl Session {
         match &mut self.way {
             Way::Memory(session) => session.scan(bounds, direction, each),
             Way::Disk(disk, reader) => {
-                let read = |portion: &Portion<'_>| read(disk.store(), portion);
+                let store = disk.store();
+                let read = |portion: &Portion<'_>, before| {
+                    let found = read(store, portion)?;
+                    store.check_scanned(before, before + found.entries.len() as u64)?;
+                    Ok(found)
+                };
                 return reader.scan(read, bounds, direction, most, |key, row| {
                     if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row) }
                 });
@@ -236,7 +241,7 @@ impl Session {
                 session.scan(bounds, Direction::Forward, each);
             })),
             Way::Disk(disk, reader) => {
-                reader.step_over(|portion| disk.store().range(portion), bounds, most, now)
+                reader.step_over(|portion, _| disk.store().range(portion), bounds, most, now)
             }
         }
     }

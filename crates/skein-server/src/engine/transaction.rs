@@ -180,8 +180,11 @@ impl<'t> Transaction<'t> {
             }
             Way::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
-                let read = |portion: &Portion<'_>| {
-                    if needs_order { transaction.range(portion) } else { transaction.walk(portion) }
+                let read = |portion: &Portion<'_>, before| {
+                    let found =
+                        if needs_order { transaction.range(portion) } else { transaction.walk(portion) }?;
+                    transaction.check_scanned(before, before + found.entries.len() as u64)?;
+                    Ok(found)
                 };
                 reader.scan(read, bounds, direction, most, |key, row| {
                     if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row) }
@@ -198,7 +201,7 @@ impl<'t> Transaction<'t> {
             })),
             Way::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
-                reader.step_over(|portion| transaction.range(portion), bounds, most, self.now)
+                reader.step_over(|portion, _| transaction.range(portion), bounds, most, self.now)
             }
         }
     }

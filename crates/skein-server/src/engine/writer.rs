@@ -135,6 +135,18 @@ impl RowWriter for Writer<'_, '_> {
         }
     }
 
+    fn replace_columns(
+        &mut self,
+        key: &[u8],
+        columns: &[(&[u8], &[u8])],
+        expires: Option<u64>,
+    ) -> Result<()> {
+        match self {
+            Self::Memory(writer) => Ok(writer.replace_columns(key, columns, expires)?),
+            Self::Disk(disk) => disk.replace_columns(key, columns, expires),
+        }
+    }
+
     fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
         match self {
             Self::Memory(writer) => Ok(writer.remove_columns(key, names)?),

@@ -14,9 +14,10 @@
 //! 1. `start <= parsed <= end <= buffer.len()`; bytes in `parsed..end` have not been looked at.
 //! 2. While requests are queued the buffer does not move: it is filled and compacted only when all were taken.
 
+use skein_syntax::number::parse_i64;
+
 use super::inline;
 use super::limits::{ProtocolError, RequestLimits};
-use super::number::parse_i64;
 
 /// The longest line: of an inline request, or of a count. Redis has the same bound.
 const LINE_BYTES_MAX: usize = 64 << 10;

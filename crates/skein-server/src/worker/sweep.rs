@@ -13,6 +13,8 @@ use std::time::Duration;
 use crate::shared::Shared;
 
 use super::Worker;
+use super::connection::Connection;
+use crate::settings::Settings;
 
 /// How often some of the connections are looked at.
 pub(super) const TICK: Duration = Duration::from_millis(100);
@@ -32,10 +34,30 @@ pub(super) struct Sweep {
 /// Whether there is anything to look for.
 pub(super) fn is_wanted(shared: &Shared) -> bool {
     let settings = &shared.settings;
-    settings.idle_timeout_s.get() > 0
+    has_timeouts(settings, shared.tls.is_some())
         || settings.output_hard.get() > 0
         || settings.output_soft.get() > 0
-        || (shared.tls.is_some() && settings.tls_handshake_s.get() > 0)
+}
+
+/// Whether there is anything to look for but output.
+pub(super) fn has_timeouts(settings: &Settings, tls: bool) -> bool {
+    settings.idle_timeout_s.get() > 0 || (tls && settings.tls_handshake_s.get() > 0)
+}
+
+/// Why a client is to be disconnected that has done nothing, if it is. Of its silence only that counts in which it is `waited` for.
+pub(super) fn silent_for_too_long(
+    settings: &Settings,
+    connection: &Connection,
+    waited: bool,
+    now: Duration,
+) -> Option<&'static str> {
+    let (age, idle) = connection.client.card.age_and_idle(now);
+    let handshake_max = settings.tls_handshake_s.get() as u64;
+    if handshake_max > 0 && age >= handshake_max && connection.stream.is_handshaking() {
+        return Some("its TLS handshake took longer than it may");
+    }
+    let idle_max = settings.idle_timeout_s.get() as u64;
+    (idle_max > 0 && waited && idle > idle_max).then_some("it was silent for longer than the idle timeout")
 }
 
 impl Worker {
@@ -64,20 +86,15 @@ impl Worker {
     fn overdue(&mut self, slot: usize, now: Duration) -> Option<&'static str> {
         let settings = &self.shared.settings;
         let (connection, output) = self.slots.get(slot)?;
-        let (age, idle) = connection.client.card.age_and_idle(now);
-        let handshake_max = settings.tls_handshake_s.get() as u64;
-        if handshake_max > 0 && age >= handshake_max && connection.stream.is_handshaking() {
-            return Some("its TLS handshake took longer than it may");
-        }
-        let idle_max = settings.idle_timeout_s.get() as u64;
         // A client whose request is being done, or will be when the disk is ready, is not the one that is waited for.
-        let waits = connection.task.is_none()
+        let waited = connection.task.is_none()
             && !connection.waits
             && !connection.paused
             && !connection.held
             && !connection.lingers;
-        if idle_max > 0 && waits && idle > idle_max {
-            return Some("it was silent for longer than the idle timeout");
+        let silent = silent_for_too_long(settings, connection, waited, now);
+        if silent.is_some() {
+            return silent;
         }
         if output.pending() > self.limits.output_hard {
             return Some(super::OVER_HARD_LIMIT);

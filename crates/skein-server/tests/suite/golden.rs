@@ -10,185 +10,44 @@
 //!     cargo test -p skein-server --test suite golden -- --ignored
 //! ```
 //!
-//! With `SKEIN_GOLDEN_FILE=strings`, that file alone. A file's lines:
-//!
-//! ```text
-//! == name            a new connection, an empty database; with "password" in the name, a server that has one
-//! > SET a "b c"      a request: words, quoted as in Rust
-//! >> "*1\r\n..."     bytes as they are
-//! < "$-1\r\n"        Redis's reply (`closed` for a closed connection)
-//! <3 "_\r\n"         Redis's reply in RESP3, where it differs
-//! ! "+OK\r\n"        ours, where it differs from Redis's, after a line that says why; `!3` in RESP3:
-//! # why: ...
-//! ```
-//!
-//! A request with several replies (a raw pipeline) is followed by as many lines; `more` asks for one reply more.
-//! Every section runs twice, on a connection of each version of the protocol; but those with "hello" or "password" in
-//! their names, which choose the version themselves, run once. The number of a connection is written as `N`, and
-//! SkeinDB's version as `V`: they differ from run to run and from release to release.
+//! With `SKEIN_GOLDEN_FILE=strings`, that file alone. `golden_file` says how a file is written. `ordered.txt` is recorded from a `redis-server` with the module
+//! `skein-module` loaded, whose tests run it, too.
+
+#[path = "../common/golden_file.rs"]
+mod golden_file;
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Client, encode, options, start_with};
+use crate::common::{Client, options, start_with};
+use golden_file::{Exchange, Section, parse, recorded, request, words};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 const PASSWORD: &str = "secret";
 
-fn unescape(text: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'\\' {
-            out.push(byte);
-            continue;
-        }
-        out.push(match rest.next() {
-            Some(b'r') => b'\r',
-            Some(b'n') => b'\n',
-            Some(b't') => b'\t',
-            Some(b'x') => {
-                let digits = [rest.next(), rest.next()].map(|digit| char::from(digit.expect("two digits")));
-                u8::from_str_radix(&String::from_iter(digits), 16).expect("two hexadecimal digits")
-            }
-            Some(other) => other,
-            None => panic!("a backslash at the end of {text:?}"),
-        });
-    }
-    out
+/// Whether a section is about what the disk engine has not: sorted sets, or what its title says.
+fn is_of_memory_alone(section: &Section<'_>) -> bool {
+    let word = |exchange: &Exchange<'_>| words(exchange.request.strip_prefix("> ").unwrap_or_default());
+    let names_z = section
+        .exchanges
+        .iter()
+        .any(|exchange| word(exchange).first().is_some_and(|name| name.starts_with(b"Z")));
+    names_z || section.name.ends_with("[memory engine]")
 }
 
-/// Splits at spaces outside of quotes, and unquotes.
-fn words(line: &str) -> Vec<Vec<u8>> {
-    let mut found = Vec::new();
-    let mut rest = line.trim();
-    while !rest.is_empty() {
-        let (word, after) = if let Some(quoted) = rest.strip_prefix('"') {
-            let mut escaped = false;
-            let end = quoted
-                .bytes()
-                .position(|byte| {
-                    let ends = byte == b'"' && !escaped;
-                    escaped = byte == b'\\' && !escaped;
-                    ends
-                })
-                .unwrap_or_else(|| panic!("no closing quote: {line}"));
-            (&quoted[..end], &quoted[end + 1..])
-        } else {
-            rest.split_at(rest.find(' ').unwrap_or(rest.len()))
-        };
-        found.push(unescape(word));
-        rest = after.trim_start();
+/// What a server answers to a section, in order.
+fn run(section: &Section<'_>, servers: &Servers, resp3: bool) -> Vec<String> {
+    let mut client = servers.connect(section.name);
+    if resp3 {
+        assert!(client.call(&[b"HELLO", b"3"]).starts_with(b"%7\r\n"));
     }
-    found
-}
-
-fn quote(reply: Option<&[u8]>) -> String {
-    reply.map_or("closed".to_owned(), |reply| format!("\"{}\"", reply.escape_ascii()))
-}
-
-/// The bytes to send for a line, if it is a request.
-fn request(line: &str) -> Option<Vec<u8>> {
-    if line == "more" {
-        return Some(Vec::new());
-    }
-    if let Some(raw) = line.strip_prefix(">> ") {
-        return Some(words(raw).concat());
-    }
-    let words = words(line.strip_prefix("> ")?);
-    Some(encode(&words.iter().map(Vec::as_slice).collect::<Vec<_>>()))
-}
-
-/// A reply as the file has it: quoted, without the connection's number and SkeinDB's version.
-fn recorded(request: &str, reply: Option<&[u8]>) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    let text = quote(reply).replace(&format!(r"${}\r\n{version}\r\n", version.len()), "V");
-    let before_number = match request {
-        "> CLIENT ID" => ":",
-        _ if request.starts_with("> HELLO") => r"$2\r\nid\r\n:",
-        _ => return text,
+    let ask = |exchange: &Exchange<'_>| {
+        client.send(&request(exchange.request).expect("a request"));
+        recorded(exchange.request, client.try_reply().as_deref())
     };
-    match text.split_once(before_number) {
-        None => text,
-        Some((before, after)) => {
-            let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
-            assert!(rest.len() < after.len(), "no number: {text}");
-            [before, before_number, "N", rest].concat()
-        }
-    }
-}
-
-/// A request, and what is to come back.
-struct Exchange<'f> {
-    number: usize,
-    request: &'f str,
-    /// By the first word of their lines: `<`, `<3`, `!` or `!3`.
-    replies: Vec<(&'f str, &'f str)>,
-}
-
-impl Exchange<'_> {
-    fn expected(&self, resp3: bool) -> &str {
-        let find =
-            |kind: &str| self.replies.iter().find(|(known, _)| *known == kind).map(|(_, reply)| *reply);
-        let newer = |kind| if resp3 { find(kind) } else { None };
-        let reply = newer("!3").or_else(|| find("!")).or_else(|| newer("<3")).or_else(|| find("<"));
-        reply.unwrap_or_else(|| panic!("line {}: no reply recorded", self.number))
-    }
-}
-
-struct Section<'f> {
-    name: &'f str,
-    exchanges: Vec<Exchange<'f>>,
-}
-
-impl Section<'_> {
-    /// In which versions of the protocol it runs.
-    fn versions(&self) -> &'static [bool] {
-        let chooses = ["hello", "password"].iter().any(|word| self.name.contains(word));
-        if chooses { &[false] } else { &[false, true] }
-    }
-
-    /// Whether it is about what the disk engine has not: sorted sets, or what its title says.
-    fn is_of_memory_alone(&self) -> bool {
-        let word = |exchange: &Exchange<'_>| words(exchange.request.strip_prefix("> ").unwrap_or_default());
-        let names_z = self
-            .exchanges
-            .iter()
-            .any(|exchange| word(exchange).first().is_some_and(|name| name.starts_with(b"Z")));
-        names_z || self.name.ends_with("[memory engine]")
-    }
-
-    /// What a server answers, in order.
-    fn run(&self, servers: &Servers, resp3: bool) -> Vec<String> {
-        let mut client = servers.connect(self.name);
-        if resp3 {
-            assert!(client.call(&[b"HELLO", b"3"]).starts_with(b"%7\r\n"));
-        }
-        let ask = |exchange: &Exchange<'_>| {
-            client.send(&request(exchange.request).expect("a request"));
-            recorded(exchange.request, client.try_reply().as_deref())
-        };
-        self.exchanges.iter().map(ask).collect()
-    }
-}
-
-fn parse(file: &str) -> Vec<Section<'_>> {
-    let mut sections: Vec<Section<'_>> = Vec::new();
-    for (line, number) in file.lines().zip(1..) {
-        if let Some(name) = line.strip_prefix("== ") {
-            sections.push(Section { name, exchanges: Vec::new() });
-        } else if request(line).is_some() {
-            let section = sections.last_mut().expect("a section first");
-            section.exchanges.push(Exchange { number, request: line, replies: Vec::new() });
-        } else if line.starts_with(['<', '!']) {
-            let exchange = sections.last_mut().and_then(|section| section.exchanges.last_mut());
-            let reply = line.split_once(' ').expect("a kind and a reply");
-            exchange.expect("a request first").replies.push(reply);
-        }
-    }
-    sections
+    section.exchanges.iter().map(ask).collect()
 }
 
 /// The golden files, or the one that is asked for: their names and what is in them.
@@ -229,7 +88,7 @@ impl Servers {
 fn compare(servers: &Servers, path: &Path, section: &Section<'_>, failures: &mut Vec<String>) -> usize {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     for &resp3 in section.versions() {
-        for (exchange, got) in section.exchanges.iter().zip(section.run(servers, resp3)) {
+        for (exchange, got) in section.exchanges.iter().zip(run(section, servers, resp3)) {
             let expected = exchange.expected(resp3);
             if got != expected {
                 let (number, request) = (exchange.number, exchange.request);
@@ -257,7 +116,7 @@ fn replies_are_those_of_redis() {
     for (path, file) in files() {
         for section in parse(&file)
             .iter()
-            .filter(|section| !(on_disk && (section.is_of_memory_alone() || path.ends_with("memory.txt"))))
+            .filter(|section| !(on_disk && (is_of_memory_alone(section) || path.ends_with("memory.txt"))))
         {
             asked += compare(&servers, &path, section, &mut failures);
         }
@@ -283,7 +142,7 @@ fn record_file(servers: &Servers, file: &str) -> String {
     let mut answered = Vec::new();
     for section in parse(file) {
         let by_version: Vec<_> =
-            section.versions().iter().map(|&resp3| section.run(servers, resp3)).collect();
+            section.versions().iter().map(|&resp3| run(&section, servers, resp3)).collect();
         for (i, exchange) in section.exchanges.iter().enumerate() {
             let older = &by_version[0][i];
             let newer = by_version.last().map(|replies| &replies[i]).filter(|newer| *newer != older);

@@ -22,6 +22,7 @@ mod memory;
 mod monitoring;
 mod pause;
 mod protected_mode;
+mod replacing;
 mod rewriting;
 mod serving;
 mod skein_commands;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::common::{Client, encode, options, show, start, start_with};
+use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_server::ServerOptions;
 use skein_store::{Durability, Store, StoreOptions};
@@ -168,7 +169,7 @@ fn acknowledged_before_a_power_cut(seed: u64) -> usize {
         let options = StoreOptions {
             durability: Durability::Sync,
             logs: 2,
-            storage: std::sync::Arc::new(disk.clone()),
+            storage: disk.share(),
             ..StoreOptions::default()
         };
         Store::open("data", options).expect("a store")
@@ -201,7 +202,7 @@ fn when_the_disk_fails_nothing_is_acknowledged() {
     let store_options = StoreOptions {
         durability: Durability::Sync,
         logs: 2,
-        storage: std::sync::Arc::new(disk.clone()),
+        storage: disk.share(),
         ..StoreOptions::default()
     };
     let store = Store::open("data", store_options).expect("a store");

@@ -13,8 +13,8 @@ use crate::common::{Running, encode, options, reply_len, start_with};
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use skein_server::{OptionValue, OptionsFile, ServerOptions, Tls, TlsClients};
-use skein_store::Durability;
+use skein_server::{OptionValue, OptionsFile, Server, ServerOptions, Tls, TlsClients};
+use skein_store::{Durability, Store, StoreOptions};
 
 /// Whoever signs certificates.
 struct Authority {
@@ -284,6 +284,68 @@ fn who_speaks_no_tls_is_disconnected() {
     half.write_all(b"\x16\x03\x01").expect("to send");
     assert_eq!(server.connect().ask("GET k"), "$1|v|");
     server.stop();
+}
+
+/// Incident: while the data was read back no connection had a time limit. Consequence: silent strangers and half-open handshakes held
+/// their places for minutes, up to `maxclients`. Fix: the timeouts hold from the start.
+#[test]
+fn timeouts_hold_while_data_is_read_back() {
+    let authority = Authority::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let more = ServerOptions {
+        tls: Some(files(folder.path(), &authority, TlsClients::No)),
+        tls_handshake_timeout: Duration::from_secs(1),
+        idle_timeout: Duration::from_secs(1),
+        ..options()
+    };
+    let bound = Server::bind(more, Arc::default()).expect("it listens").answer_loading().expect("it answers");
+    let port = bound.tls_addr().expect("a port");
+    for (address, begun) in [(port, &b""[..]), (port, b"\x16\x03\x01"), (bound.local_addr(), b"")] {
+        let mut silent = TcpStream::connect(address).expect("a connection");
+        silent.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
+        silent.write_all(begun).expect("to send");
+        assert_eq!(silent.read(&mut [0; 8]).expect("the end"), 0, "{begun:?}");
+    }
+}
+
+/// Which commands ran before there was data stood in a list of its own beside the table of commands. A library that names itself or
+/// chooses a database when it connects was refused, though neither needs data.
+#[test]
+fn what_needs_no_data_is_answered_while_it_is_read_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bound =
+        Server::bind(options(), Arc::default()).expect("it listens").answer_loading().expect("it answers");
+    let stream = TcpStream::connect(bound.local_addr()).expect("a connection");
+    let mut early = crate::common::Client::new(stream);
+    assert!(early.ask("CLIENT ID").starts_with(':'));
+    for (request, reply) in [
+        ("CLIENT SETNAME early", "+OK|"),
+        ("CLIENT SETINFO lib-name mine", "+OK|"),
+        ("CLIENT GETNAME", "$5|early|"),
+        ("CLIENT NO-EVICT on", "+OK|"),
+        ("SELECT 0", "+OK|"),
+        ("SELECT 1", "-ERR DB index is out of range|"),
+        ("ECHO x", "$1|x|"),
+    ] {
+        assert_eq!(early.ask(request), reply, "{request}");
+    }
+    assert!(early.ask("TIME").starts_with("*2|"));
+    assert!(early.ask("COMMAND COUNT").starts_with(':'));
+    assert!(early.ask("COMMAND INFO get").starts_with("*1|*10|$3|get|"));
+    for request in ["PING", "GET k", "CLIENT LIST", "CLIENT KILL ID 1", "CONFIG GET *", "DBSIZE", "MULTI"] {
+        let reply = early.ask(request);
+        assert!(
+            reply.starts_with("-LOADING SkeinDB is loading the dataset in memory: "),
+            "{request}: {reply}"
+        );
+    }
+    let store = Store::open(folder.path().join("data"), StoreOptions::default()).expect("a store");
+    let server = bound.serve(store.clone()).expect("it serves");
+    assert_eq!(early.ask("PING"), "+PONG|");
+    assert_eq!(early.ask("CLIENT GETNAME"), "$5|early|");
+    server.handle().shutdown();
+    assert!(server.wait().failed_threads.is_empty());
+    store.close().expect("closed");
 }
 
 /// Half-open connections stayed for as long as silent ones may: for ever, by default.

@@ -37,8 +37,6 @@ pub(crate) fn recover(
     let threads = inner.options.recovery_threads;
     let mut report = RecoveryReport::default();
     let progress = &inner.options.progress;
-    progress.expect(newest.map_or(0, |(manifest, _)| manifest.bytes()));
-    progress.expect(recovered.bytes_from(newest.map_or(0, |(manifest, _)| manifest.begin)));
     let started = Instant::now();
     let mut begin = 0;
     if let Some((manifest, folder)) = newest {

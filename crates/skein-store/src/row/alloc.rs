@@ -90,9 +90,9 @@ impl Rows {
         self.expiring.load(Ordering::Relaxed)
     }
 
-    /// A row that expires is being made.
+    /// A row that expires is being made, or put.
     #[inline]
-    pub(super) fn note_expiring(&self) {
+    pub(crate) fn note_expiring(&self) {
         // Relaxed: as above; read before it is written, so that the line stays shared.
         if !self.any_expiring() {
             self.expiring.store(true, Ordering::Relaxed);

@@ -3,17 +3,15 @@
 //! It is undone by writes like others, of greater versions, which are recorded: a checkpoint may have seen the members meanwhile,
 //! and recovery takes the greatest version.
 
-use std::convert::Infallible;
 use std::ops::Range;
-
-use skein_sync::locks::alone;
+use std::sync::Arc;
 
 use super::Writer;
 use super::journal::Runs;
 use super::members::MemberWriter;
-use crate::Result;
 use crate::collection::{Collection, Kind, State, score_of};
 use crate::row::{PinnedRow, RowRef};
+use crate::{Error, Result};
 
 /// The members that were written, in the order of the writes; `B` is what a member held.
 #[derive(Debug)]
@@ -89,42 +87,37 @@ impl Writer<'_> {
         changed: &Changed<Vec<u8>>,
     ) {
         state.cleared = false;
-        self.put_members_back(collection, state, |members| {
+        let _ = self.run_change(collection, state, |mut members| {
             for entry in changed.entries.iter().rev() {
                 members.put_back(changed.name(entry), entry.before.as_deref());
             }
+            Ok::<_, Error>(())
         });
     }
 
-    /// Undoes what a group changed in a collection, as far as it is still as the group left it.
-    pub(super) fn undo_members(&mut self, collection: &Collection, changed: &Changed<Vec<u8>>) {
-        let mut state = alone(collection.state());
-        if state.dead {
-            return;
-        }
+    /// Undoes what a group changed in the collection that it found at `key`, as far as that is still as the group left it. Others may
+    /// have removed all that was there before: then the key goes with the last member, as it always does.
+    pub(super) fn undo_members(
+        &mut self,
+        key: &[u8],
+        collection: &Arc<Collection>,
+        changed: &Changed<Vec<u8>>,
+    ) {
         let mut runs = Runs::new();
         for entry in &changed.entries {
             runs.note(changed.name(entry), entry.before.as_deref(), entry.version, false);
         }
-        self.put_members_back(collection, &mut state, |members| {
+        let undone = self.change_collection(key, collection, |mut members| {
             for (name, run) in runs.into_iter() {
                 if members.look(name).map(RowRef::version) == Some(run.version) {
                     members.put_back(name, run.before);
                 }
             }
+            Ok::<_, Error>(())
         });
-    }
-
-    fn put_members_back(
-        &mut self,
-        collection: &Collection,
-        state: &mut State,
-        back: impl FnOnce(&mut MemberWriter<'_>),
-    ) {
-        let _ = self.run_change(collection, state, |mut members| {
-            back(&mut members);
-            Ok::<_, Infallible>(())
-        });
+        if let Err(error) = undone {
+            tracing::error!(key = %key.escape_ascii(), "a key without members stays: {error}");
+        }
     }
 }
 
@@ -147,7 +140,7 @@ impl MemberWriter<'_> {
         }
         match (before, seen) {
             (Some(value), _) => self.put(seen, value)?,
-            (None, Some(seen)) => self.remove(seen)?,
+            (None, Some(seen)) => self.take_out(seen)?,
             (None, None) => {}
         }
         let state = &mut *self.state;

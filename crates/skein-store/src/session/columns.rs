@@ -1,5 +1,6 @@
 //! Writes to columns, integers, and comparisons, all on one primitive, so that every engine that keeps rows has the same.
 
+use super::whole_rows::{rename_row, replace_row};
 use super::writer::{Change, Updated};
 use crate::options::VALUE_BYTES_MAX;
 use crate::record;
@@ -162,33 +163,6 @@ pub(super) fn decide_update<E: From<Error>>(
     Ok(merge(rows, recorder, key, current, &set, &[])?.map_or(Change::Keep, Change::Put))
 }
 
-/// See [`RowWriter::rename`].
-pub(super) fn rename_row<W: RowWriter + ?Sized>(
-    writer: &mut W,
-    from: &[u8],
-    to: &[u8],
-    replace: bool,
-) -> std::result::Result<Option<bool>, W::Error> {
-    let twin = |rows: &Rows, row: RowRef<'_>| rows.until(row, row.expires_at());
-    let mut found = None;
-    writer.update::<W::Error>(from, |row, rows| {
-        found = row.map(|row| twin(rows, row));
-        Ok(Change::Keep)
-    })?;
-    let Some(row) = found else { return Ok(None) };
-    if from == to {
-        return Ok(Some(replace));
-    }
-    let put = writer.update::<W::Error>(to, |present, rows| {
-        let refused = present.is_some() && !replace;
-        Ok(if refused { Change::Keep } else { Change::Put(twin(rows, row.as_ref())) })
-    })?;
-    if put.changed {
-        writer.update::<W::Error>(from, |_, _| Ok(Change::Remove))?;
-    }
-    Ok(Some(put.changed))
-}
-
 /// Read-modify-writes of rows. An engine gives the primitive, [`update_recorded`](Self::update_recorded); [`Writer`](super::Writer) is one.
 pub trait RowWriter {
     /// Why a write was not done.
@@ -260,6 +234,20 @@ pub trait RowWriter {
             Ok(change)
         })?;
         Ok(gone)
+    }
+
+    /// Makes a key hold these columns, whatever it held, until `expires` (milliseconds since 1970) or for ever. Without columns the key is removed. It is one write:
+    /// after an error the key holds what it held.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update), and `WriteTooLong`.
+    fn replace_columns(
+        &mut self,
+        key: &[u8],
+        columns: &[Column<'_>],
+        expires: Option<u64>,
+    ) -> std::result::Result<(), Self::Error> {
+        replace_row(self, key, columns, expires)
     }
 
     /// Adds to a decimal integer; an absent key counts as 0. Returns the sum. The key expires when it did before.

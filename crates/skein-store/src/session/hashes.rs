@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::columns::{Recorder, check_columns, decide_put, decide_removal, decide_update};
 use super::members::MemberWriter;
+use super::whole_rows::replace_row;
 use super::writer::{Change, Updated};
 use super::{RowWriter as _, Writer};
 use crate::collection::{Collection, Kind, MEMBER_BYTES_MAX};
@@ -90,7 +91,6 @@ impl Writer<'_> {
 
     /// Puts a row that stands for the columns of `row`, if the key still has version `base`.
     fn spread_row(&mut self, key: &[u8], row: &Row, base: Option<u64>) -> Result<Option<Updated>> {
-        self.inner.check_sizes(key, 0)?;
         let row = row.as_ref();
         let made = self.make_collection(key, Kind::Hash, base, row.expires_at(), |members| {
             let mut hash = HashWriter { members };
@@ -123,6 +123,29 @@ impl Writer<'_> {
         Ok(new.get())
     }
 
+    /// As [`replace_columns`](super::RowWriter::replace_columns).
+    pub(super) fn replace_all_columns(
+        &mut self,
+        key: &[u8],
+        columns: &[Column<'_>],
+        expires: Option<u64>,
+    ) -> Result<()> {
+        let fits = |(name, _): &Column<'_>| name.len() <= MEMBER_BYTES_MAX;
+        if !self.spread || columns.len() <= ROW_COLUMNS_MAX || !columns.iter().all(fits) {
+            return replace_row(self, key, columns, expires);
+        }
+        for column in columns.chunks(1) {
+            check_columns(key, column)?;
+            self.inner.check_sizes(key, table::content_len(column))?;
+        }
+        self.turn()?;
+        self.replace_by_collection(key, Kind::Hash, expires, |members| {
+            let mut hash = HashWriter { members };
+            hash.admit(columns)?;
+            columns.iter().try_for_each(|(name, value)| hash.put(name, value).map(drop))
+        })
+    }
+
     /// As [`remove_columns`](super::RowWriter::remove_columns).
     pub(super) fn remove_named_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
         let gone = Cell::new(0);
@@ -137,7 +160,7 @@ impl Writer<'_> {
                 hash.members.expect(names.iter().copied());
                 let mut count = 0;
                 for name in names {
-                    count += usize::from(hash.remove(name)?);
+                    count += usize::from(hash.remove(name));
                 }
                 gone.set(count);
                 Ok::<_, Error>(count > 0)
@@ -203,12 +226,12 @@ impl HashWriter<'_> {
     }
 
     /// Removes a column; whether it was there.
-    fn remove(&mut self, name: &[u8]) -> Result<bool> {
+    fn remove(&mut self, name: &[u8]) -> bool {
         self.members.note_value(name);
-        let Some(seen) = self.members.look(name).map(RowRef::version) else { return Ok(false) };
-        self.members.remove(seen)?;
+        let Some(seen) = self.members.look(name).map(RowRef::version) else { return false };
+        self.members.remove(seen);
         self.members.state.columns -= 1;
-        Ok(true)
+        true
     }
 }
 

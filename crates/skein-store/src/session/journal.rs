@@ -17,6 +17,9 @@
 //!    write, as a reader of a single key may.
 //! 4. A collection whose row was replaced is buried when the group is done, not before: until then its row may be put back.
 //! 5. Keys that the group added are removed before others are put back, so that there is place for them.
+//! 6. An undo is never refused. An index can refuse a key that it does not have; it refuses no write to a key that it has, and no
+//!    removal (its tests of full tables show that). A group removes keys last, after all that can be refused. A change of a
+//!    collection removes members at its end, too (`MemberWriter`). So nothing that was removed has to be added again.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -57,7 +60,8 @@ pub(super) struct Journal {
     /// The position of the present write among the group's.
     pub(super) write: usize,
     rows: Vec<Entry>,
-    members: Vec<(Arc<Collection>, Changed<Vec<u8>>)>,
+    /// With the position of the first write to the collection's key.
+    members: Vec<(usize, Arc<Collection>, Changed<Vec<u8>>)>,
 }
 
 /// Several writes of one thing that follow each other.
@@ -95,9 +99,9 @@ impl<K: Hash + Eq, B> Runs<K, B> {
 impl Journal {
     /// Notes what a write to a collection's members changed, also if it was refused half-way.
     pub(super) fn changed_members(&mut self, collection: &Arc<Collection>, changed: Changed<Vec<u8>>) {
-        match self.members.iter_mut().find(|(other, _)| Arc::ptr_eq(other, collection)) {
-            Some((_, earlier)) => earlier.append(&changed),
-            None => self.members.push((collection.clone(), changed)),
+        match self.members.iter_mut().find(|(_, other, _)| Arc::ptr_eq(other, collection)) {
+            Some((.., earlier)) => earlier.append(&changed),
+            None => self.members.push((self.write, collection.clone(), changed)),
         }
     }
 
@@ -123,8 +127,8 @@ impl Writer<'_> {
     /// Undoes the writes of a group; `key_of` tells the key of the write at a position.
     pub(super) fn undo<'k>(&mut self, journal: Journal, key_of: impl Fn(usize) -> &'k [u8]) {
         let Journal { rows, members, .. } = journal;
-        for (collection, changed) in &members {
-            self.undo_members(collection, changed);
+        for (write, collection, changed) in &members {
+            self.undo_members(key_of(*write), collection, changed);
         }
         let (mut runs, mut collections) = (Runs::new(), Vec::new());
         for Entry { write, replaced, version, removed } in rows {

@@ -1,5 +1,6 @@
 //! What writes to collections of any kind share: who holds a collection's lock changes its members, and its main row where it begins or ends.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use skein_index::{Change as Verdict, LocalGuard};
@@ -9,7 +10,7 @@ use super::Writer;
 use super::changed::Changed;
 use super::journal::Replaced;
 use super::writer::{Change, Exchanged, exchange};
-use crate::collection::{Collection, ID, Kind, State, member_key, weight};
+use crate::collection::{Collection, ID, Kind, State, member_key, score_of, weight};
 use crate::record;
 use crate::records::Records;
 use crate::row::{PinnedRow, Row, RowRef};
@@ -22,7 +23,7 @@ const EXPECTED_MAX: usize = 512;
 impl Writer<'_> {
     /// Runs `change` on a collection whose lock is held. Also returns what it wrote, if that may have to be undone: after an
     /// error, and in a group.
-    pub(super) fn run_change<R, E>(
+    pub(super) fn run_change<R, E: From<Error>>(
         &mut self,
         collection: &Collection,
         state: &mut State,
@@ -31,7 +32,7 @@ impl Writer<'_> {
         let over_budget = self.over_budget.as_ref().filter(|_| self.journal.is_none());
         let (order_bytes, changes, epoch) = (state.order.memory(), state.changes, self.inner.epoch());
         let (guard, mut changed) = (collection.members().enter(), Changed::default());
-        let answer = change(MemberWriter {
+        let mut members = MemberWriter {
             inner: self.inner,
             collection,
             guard: &guard,
@@ -41,8 +42,14 @@ impl Writer<'_> {
             key: Vec::new(),
             epoch,
             changed: &mut changed,
+            leaving: &mut BTreeMap::new(),
             viewed: collection.is_viewed(),
+        };
+        let answer = change(members.reborrow()).and_then(|answer| {
+            members.remove_leaving()?;
+            Ok(answer)
         });
+        members.keep_leaving();
         collection.members().account(order_bytes, state.order.memory());
         if state.changes != changes {
             self.note_epoch(epoch);
@@ -81,6 +88,27 @@ impl Writer<'_> {
         answer.map(Some)
     }
 
+    /// Replaces whatever `key` holds by a collection of what `change` puts, until `expires`; removes the key if that is nothing. It is
+    /// one write: the old row stays until the new collection is whole. `change` runs again if another writer gets in between.
+    pub(super) fn replace_by_collection<R, E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        kind: Kind,
+        expires: Option<u64>,
+        mut change: impl FnMut(MemberWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        loop {
+            let base = self.time().live(self.inner.index.get(key, &self.guard)).map(RowRef::version);
+            let Some((answer, version)) = self.make_collection(key, kind, base, expires, &mut change)? else {
+                continue;
+            };
+            if version == 0 {
+                self.remove_now(key)?;
+            }
+            return Ok(answer);
+        }
+    }
+
     /// Makes a collection of what `change` puts, and the key's row stand for it until `expires`, if the key still has version `base` (`None`: is still absent). The answer
     /// has the row's version (0 if there was nothing to put), and is `None` if another writer got in between; nothing was done then.
     pub(super) fn make_collection<R, E: From<Error>>(
@@ -91,6 +119,8 @@ impl Writer<'_> {
         expires: Option<u64>,
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<(R, u64)>, E> {
+        Inner::check_expiry(key, expires)?;
+        self.inner.check_sizes(key, 0)?;
         let collection = self.inner.members.make(kind);
         let mut state = alone(collection.state());
         let mark = self.records.mark();
@@ -100,31 +130,39 @@ impl Writer<'_> {
             Ok(_) if !empty => self.publish(key, &collection, base, expires),
             _ => Ok(None),
         };
-        if let Ok(Some(version)) = published {
-            return answer.map(|answer| Some((answer, version)));
-        }
+        let refused = match published {
+            Ok(Some((version, gone))) => {
+                // Before another collection is buried (invariant 3 of `collection`).
+                drop(state);
+                self.gave_way(gone, version, false);
+                return answer.map(|answer| Some((answer, version)));
+            }
+            Ok(None) => None,
+            Err(error) => Some(error),
+        };
         self.records.take_back(mark);
         collection.end(&mut state);
-        published?;
+        if let Some(error) = refused {
+            return Err(error.into());
+        }
         // Nothing to put, or an error: that is the answer. Else somebody else has put something at the key.
         if empty || answer.is_err() { answer.map(|answer| Some((answer, 0))) } else { Ok(None) }
     }
 
-    /// Puts the main row of a new collection, if the key still has version `base`; the row's version.
+    /// Puts the main row of a new collection, if the key still has version `base`. Returns the row's version, and what it replaced.
     fn publish(
         &mut self,
         key: &[u8],
         collection: &Arc<Collection>,
         base: Option<u64>,
         expires: Option<u64>,
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<(u64, Replaced)>> {
         let (inner, time) = (self.inner, self.time());
         let seen = inner.index.get(key, &self.guard);
         if time.live(seen).map(RowRef::version) != base {
             return Ok(None);
         }
-        // What has expired gives way.
-        let expired = seen.and_then(RowRef::shared_collection);
+        let replaced_collection = seen.and_then(RowRef::shared_collection);
         let replaced = seen.and_then(RowRef::expires_at);
         let row = Row::of_collection(&inner.rows, collection.clone(), expires);
         let start = self.records.begin(|out| record::write_row(out, key, row.as_ref()));
@@ -133,16 +171,18 @@ impl Writer<'_> {
         let Some(Exchanged { version, epoch, left }) = exchanged else {
             return Ok(None);
         };
-        let gone = Replaced { row: seen.map(RowRef::pin), collection: expired };
+        let gone = Replaced { row: seen.map(RowRef::pin), collection: replaced_collection };
         self.left += left;
         self.recorded(start, version, epoch);
         self.settle(key, replaced, expires);
-        self.gave_way(gone, version, false);
-        Ok(Some(version))
+        Ok(Some((version, gone)))
     }
 }
 
 /// The members of a collection whose lock is held, and their records.
+///
+/// A member that the change removes keeps its place in the index until the change is whole. An index can refuse a new key, but no
+/// write to a key that it has. So undoing a refused change never needs a place that another writer may have taken meanwhile.
 pub(super) struct MemberWriter<'w> {
     inner: &'w Inner,
     collection: &'w Collection,
@@ -154,14 +194,36 @@ pub(super) struct MemberWriter<'w> {
     key: Vec<u8>,
     epoch: u64,
     changed: &'w mut Changed<PinnedRow>,
+    /// Members that the change has removed, with their rows' versions. Their rows go at its end.
+    leaving: &'w mut BTreeMap<Vec<u8>, u64>,
     /// There are views of the collection, for which what is changed is noted.
     viewed: bool,
 }
 
 impl MemberWriter<'_> {
+    /// The same, for a shorter time.
+    fn reborrow(&mut self) -> MemberWriter<'_> {
+        MemberWriter {
+            inner: self.inner,
+            collection: self.collection,
+            guard: self.guard,
+            state: self.state,
+            records: self.records,
+            over_budget: self.over_budget,
+            key: Vec::new(),
+            epoch: self.epoch,
+            changed: self.changed,
+            leaving: self.leaving,
+            viewed: self.viewed,
+        }
+    }
+
     /// The row of a member, which what is called next is about.
     pub(super) fn look(&mut self, member: &[u8]) -> Option<RowRef<'_>> {
         let key = member_key(&mut self.key, self.collection.id(), member);
+        if self.leaving.contains_key(member) {
+            return None;
+        }
         self.collection.members().index.get(key, self.guard)
     }
 
@@ -203,6 +265,7 @@ impl MemberWriter<'_> {
     /// Puts the member that was looked up last, whose row has version `seen` if it is there.
     pub(super) fn put(&mut self, seen: Option<u64>, value: &[u8]) -> Result<()> {
         let (members, key) = (self.collection.members(), &self.key[..]);
+        let seen = seen.or_else(|| self.leaving.get(&key[ID..]).copied());
         let version = seen.map_or_else(|| self.inner.stripes.first_version(key), |version| version + 1);
         let mut row = members.rows.value(&[value])?;
         row.set_version(version);
@@ -213,6 +276,7 @@ impl MemberWriter<'_> {
                 let weighed = before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = (self.state.bytes + after).saturating_sub(weighed);
                 _ = members.rows.left(before, self.guard);
+                self.leaving.remove(&key[ID..]);
                 self.done(start, version, before.map(RowRef::pin));
                 Ok(())
             }
@@ -223,8 +287,39 @@ impl MemberWriter<'_> {
         }
     }
 
-    /// Removes the member that was looked up last, whose row has version `seen`.
-    pub(super) fn remove(&mut self, seen: u64) -> Result<()> {
+    /// Removes the member that was looked up last, whose row has version `seen`. The row goes at the end of the change.
+    pub(super) fn remove(&mut self, seen: u64) {
+        self.leaving.insert(self.key[ID..].to_vec(), seen);
+    }
+
+    /// Takes the rows out of the members that the change has removed.
+    fn remove_leaving(&mut self) -> Result<()> {
+        while let Some((member, seen)) = self.leaving.pop_first() {
+            member_key(&mut self.key, self.collection.id(), &member);
+            if let Err(refused) = self.take_out(seen) {
+                self.leaving.insert(member, seen);
+                return Err(refused);
+            }
+        }
+        Ok(())
+    }
+
+    /// The change was refused, so the members that it has removed are there as before.
+    fn keep_leaving(&mut self) {
+        for member in std::mem::take(self.leaving).into_keys() {
+            match self.kind() {
+                Kind::SortedSet => {
+                    let Some(score) = self.look(&member).map(score_of) else { continue };
+                    self.note_score(&member, None, Some(score));
+                    self.state.order.insert(score, &member);
+                }
+                Kind::Hash => self.state.columns += 1,
+            }
+        }
+    }
+
+    /// Takes out the row of the member that was looked up last, which has version `seen`.
+    pub(super) fn take_out(&mut self, seen: u64) -> Result<()> {
         let (members, key, version) = (self.collection.members(), &self.key[..], seen + 1);
         let start = self.records.begin(|out| record::write_remove_member(out, key));
         match members.index.compute(key, |_| Verdict::Remove, self.guard) {

@@ -19,6 +19,7 @@ mod members;
 mod room;
 mod scope;
 mod sorted_sets;
+mod whole_rows;
 mod writer;
 
 use std::ops::ControlFlow;

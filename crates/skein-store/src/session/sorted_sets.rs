@@ -70,6 +70,39 @@ impl Writer<'_> {
         }
     }
 
+    /// Makes `key` a sorted set of the members that `change` puts, whatever it held, until `expires` (milliseconds since 1970) or for ever. Without members the
+    /// key is removed. `change` is given an empty set.
+    ///
+    /// All of it is one write, for readers and on disk. After an error, of `change` or of a write in it, the key holds what it held. `change` may be called again
+    /// if another writer gets in between, and must not write to anything else.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put(b"geese", b"grey, bean")?;
+    /// let (replaced, _) = store.session().write(|writer| {
+    ///     writer.replace_set::<_, Error>(b"geese", None, |set| set.put(b"grey", 3.5).map(drop))
+    /// })?;
+    /// replaced?;
+    /// assert!(store.session().get_with(b"geese", |row| row.is_some_and(|row| row.sorted_set().is_some())));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// That of `change`; a limit, the budget.
+    pub fn replace_set<R, E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        expires: Option<u64>,
+        mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        self.turn()?;
+        self.replace_by_collection(key, Kind::SortedSet, expires, |members| {
+            change(&mut SetWriter { members })
+        })
+    }
+
     fn find_set(&self, key: &[u8]) -> Result<Found> {
         let found = self.time().live(self.inner.index.get(key, &self.guard));
         self.inner.used(found);
@@ -197,7 +230,7 @@ impl SetWriter<'_> {
         let found = self.members.look(member).map(|row| (score_of(row), row.version()));
         let Some((score, version)) = found else { return Ok(None) };
         self.members.note_score(member, Some(score), None);
-        self.members.remove(version)?;
+        self.members.remove(version);
         self.members.state.order.remove(score, member);
         Ok(Some(score))
     }

@@ -227,11 +227,15 @@ impl<'s> Writer<'s> {
     }
 
     /// Refuses a row in the place of `seen` as [`admit`](Self::admit) does, and if its record, which begins at `start`, is
-    /// longer than records can be.
+    /// longer than records can be. The row may have been made elsewhere, so whether it expires is noted here, too.
     fn admit_row(&self, key: &[u8], seen: Option<RowRef<'_>>, row: &Row, start: usize) -> Result<()> {
         Inner::check_expiry(key, row.as_ref().expires_at())?;
         self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len())?;
-        Error::check_record_len(self.records.bytes() - start)
+        Error::check_record_len(self.records.bytes() - start)?;
+        if row.as_ref().expires_at().is_some() {
+            self.inner.rows.note_expiring();
+        }
+        Ok(())
     }
 
     /// Notes a write that was done: its record, begun at `start`, counts.

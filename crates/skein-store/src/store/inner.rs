@@ -86,6 +86,8 @@ impl Inner {
             ..options.log_options(log_folders)
         };
         let epochs = newest.as_ref().map(|(manifest, _)| manifest.epochs());
+        // The logs announce what they hold themselves.
+        options.progress.expect(newest.as_ref().map_or(0, |(manifest, _)| manifest.bytes()));
         let (log, recovered) = Log::open(storage.clone(), log_options, epochs)?;
         folder.take_over()?;
         let index = Index::new(options.index, &options.limits);

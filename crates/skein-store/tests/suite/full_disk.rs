@@ -1,10 +1,10 @@
 //! Disks and tables that are full for a while: writes wait, reads go on, and nothing acknowledged is lost.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::options;
+use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_store::{Durability, Error, Store, StoreOptions};
 
@@ -13,7 +13,7 @@ const VALUE: [u8; 2_000] = [7; 2_000];
 /// The logs have a disk of their own.
 fn open(disk: &SimStorage, durability: Durability, checkpoints: Option<Duration>) -> Store {
     let options = StoreOptions {
-        storage: Arc::new(disk.clone()),
+        storage: disk.share(),
         log_folders: vec!["/logs".into()],
         checkpoint_interval: checkpoints,
         ..options(durability)

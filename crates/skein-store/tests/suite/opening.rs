@@ -1,6 +1,6 @@
 //! An opening that others watch, and end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use skein_store::{Error, OpenProgress, Store, StoreOptions};
 
@@ -51,4 +51,42 @@ fn an_opening_tells_how_far_it_is_and_can_be_ended() {
     assert_eq!((seen.records, seen.percent()), (2 * KEYS, 100), "{seen:?}");
     assert!(seen.bytes_total > 2 * KEYS * 10, "{seen:?}");
     store.close().expect("closed");
+}
+
+/// Incident: the logs are read twice, and the first time, which finds what is durable, told nobody and heard nobody.
+/// Consequence: with many gigabytes of logs a start stood at 0 % for a minute, and a stop had to wait.
+/// Fix: both readings are announced, counted, and end when they are told to.
+#[test]
+fn the_first_reading_of_the_logs_is_told_and_can_be_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path(), OpenProgress::default());
+    let store = store.expect("a store");
+    fill(&store, "log");
+    store.close().expect("closed");
+
+    let ends = OpenProgress::watched(|progress| {
+        if progress.seen().bytes > 0 {
+            progress.cancel();
+        }
+    });
+    let (ended, progress) = open(folder.path(), ends);
+    assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+    let seen = progress.seen();
+    assert_eq!(seen.records, 0, "nothing was replayed yet: {seen:?}");
+    assert!(0 < seen.bytes && 2 * seen.bytes <= seen.bytes_total, "{seen:?}");
+
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = Arc::clone(&told);
+    let watched = OpenProgress::watched(move |progress| {
+        let mut told = tell.lock().expect("nobody panicked");
+        let seen = progress.seen();
+        told.push((seen.percent(), seen.records));
+    });
+    let (store, progress) = open(folder.path(), watched);
+    let store = store.expect("a store");
+    assert_eq!((store.len() as u64, progress.seen().percent()), (KEYS, 100));
+    let told = told.lock().expect("nobody panicked");
+    assert!(told.is_sorted(), "it never goes back: {told:?}");
+    assert!(told.iter().any(|(percent, records)| *percent > 0 && *records == 0), "{told:?}");
+    drop(store.close());
 }

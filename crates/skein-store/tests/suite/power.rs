@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::common::options;
 use skein_log::storage::Storage;
@@ -16,7 +15,7 @@ use skein_store::{
 const FOLDER: &str = "/data";
 
 fn sim_options(disk: &SimStorage, durability: Durability) -> StoreOptions {
-    StoreOptions { storage: Arc::new(disk.clone()), ..options(durability) }
+    StoreOptions { storage: disk.share(), ..options(durability) }
 }
 
 fn open(disk: &SimStorage, durability: Durability) -> Result<Store, Error> {

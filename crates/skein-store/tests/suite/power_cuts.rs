@@ -2,8 +2,8 @@
 //! before the last that was acknowledged; and it goes on from there.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 
+use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 use skein_store::{Durability, Error, Store, StoreOptions, Ticket};
 
@@ -34,7 +34,7 @@ pub fn cut_everywhere<S: PartialEq + Debug + Default>(
     goes_on: fn(&Store),
 ) {
     let open = |disk: &SimStorage| {
-        let storage = Arc::new(disk.clone());
+        let storage = disk.share();
         Store::open("/data", StoreOptions { storage, ..options(Durability::Sync) })
     };
     let run = |disk: &SimStorage, history: &mut History<S>| {

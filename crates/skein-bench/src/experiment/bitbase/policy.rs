@@ -9,7 +9,7 @@ use linkme::distributed_slice;
 use skein_disk::{CACHE_LEAST, DiskOptions, DiskStore, PAGE, Policy, Reading};
 
 use super::requests::Requests;
-use super::series::{GET, MISSES, bytes_in_use, failed, of_each, options, set, thousands};
+use super::series::{GET, MAPPING, MISSES, bytes_in_use, failed, of_each, options, set, thousands};
 use super::{LINKED, count, memory};
 use crate::experiment::scratch::Scratch;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
@@ -33,9 +33,9 @@ const GETS_MOST: usize = 1_000_000;
 /// The ways, the defaults first: policy, reading, and what they are called.
 const WAYS: [(Policy, Reading, &str); 4] = [
     (Policy::S3Fifo, Reading::Calls, "S3-FIFO, pread"),
-    (Policy::S3Fifo, Reading::Mapping, "S3-FIFO, mmap"),
+    (Policy::S3Fifo, MAPPING, "S3-FIFO, mmap"),
     (Policy::Lru, Reading::Calls, "LRU, pread"),
-    (Policy::Lru, Reading::Mapping, "LRU, mmap"),
+    (Policy::Lru, MAPPING, "LRU, mmap"),
 ];
 
 /// What is read.

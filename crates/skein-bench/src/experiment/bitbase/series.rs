@@ -58,9 +58,12 @@ pub fn options(trie: &Trie, cache_pages: usize) -> DiskOptions {
     }
 }
 
+/// SAFETY: experiments open stores in scratch folders of their own.
+pub const MAPPING: Reading = unsafe { Reading::mapping() };
+
 /// The same with the paper's buffer manager: it maps pages, and evicts the least recently used one.
 pub fn as_in_paper(trie: &Trie, cache_pages: usize) -> DiskOptions {
-    DiskOptions { policy: Policy::Lru, reading: Reading::Mapping, ..options(trie, cache_pages) }
+    DiskOptions { policy: Policy::Lru, reading: MAPPING, ..options(trie, cache_pages) }
 }
 
 /// An error of the disk engine.

@@ -14,7 +14,7 @@ enum From {
     Papers(&'static str),
 }
 
-const KNOWN: [(&str, From); 15] = [
+const KNOWN: [(&str, From); 14] = [
     ("masstree-crate", From::Crate),
     ("crossbeam-skiplist", From::Crate),
     ("congee", From::Crate),
@@ -29,7 +29,6 @@ const KNOWN: [(&str, From); 15] = [
     ("ARTOLC", From::Papers("the Cuckoo Trie")),
     ("STX", From::Papers("Wormhole and the Cuckoo Trie")),
     ("EBS", From::Papers("MlpIndex")),
-    ("MlpIndex", From::Papers("the Cuckoo Trie")),
 ];
 
 /// The rivals that this build has not, with what would bring them in.

@@ -22,7 +22,7 @@ impl Contender for MasstreeCrate {
     /// It panics on longer keys.
     const KEY_BYTES: (usize, usize) = (0, masstree::MAX_KEY_LENGTH);
     const SCAN_KEY_BYTES: (usize, usize) = (8, 8);
-    type Pin<'a> = skein_index::LocalGuard<'a>;
+    type Pin<'a> = seize::LocalGuard<'a>;
 
     fn new(_expected: usize) -> Self {
         Self(MassTree15Inline::new())

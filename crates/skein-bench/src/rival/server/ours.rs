@@ -8,6 +8,7 @@ use skein_store::IndexKind;
 
 use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED};
 use super::{Can, Entry, Part, SERVERS, Start, any_key};
+use crate::sys::this_program;
 
 /// Its name in reports.
 pub const NAME: &str = "skein";
@@ -116,7 +117,7 @@ const fn ours(name: &'static str, rank: u32, options: fn(&Start<'_>) -> Vec<Stri
         part: Part::OneOfOurs,
         workers: 1,
         index: None,
-        program: || std::env::current_exe().ok(),
+        program: this_program,
         missing: "this program does not know where it is",
         options,
         place: |start| {

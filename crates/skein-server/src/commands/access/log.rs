@@ -1,9 +1,10 @@
 //! ACL LOG: who was turned away.
 
+use skein_syntax::number::parse_i64;
+
 use crate::acl::Entry;
 use crate::commands::limit::ReplyLimit;
 use crate::commands::{Context, Fault, fault, is};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 /// Entries that are told of if nothing else is asked for.

@@ -5,10 +5,11 @@ mod dryrun;
 mod log;
 mod users;
 
+use skein_syntax::number::parse_i64;
+
 use super::subcommands::{Subcommands, help, subcommand};
 use super::{Context, Fault, Next};
 use crate::acl::{self, CATEGORY_NAMES, Category};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 type Answer = Result<Next, Fault>;

@@ -1,11 +1,12 @@
 //! Which clients CLIENT KILL is about.
 
+use skein_syntax::number::parse_i64;
+
 use crate::acl::Users;
 use crate::clients::Card;
 use crate::commands::fault::SYNTAX;
 use crate::commands::{Fault, is};
 use crate::resp::Args;
-use crate::resp::number::parse_i64;
 use crate::transport::Address;
 
 /// A text with what the client sent in quotes.

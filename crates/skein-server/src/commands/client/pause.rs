@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use skein_syntax::number::parse_i64;
+
 use super::{Answer, is};
 use crate::commands::fault::NOT_AN_INTEGER;
 use crate::commands::subcommands::unknown_or_wrong;
 use crate::commands::{Fault, Next};
 use crate::pause::{Held, LONGEST};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 use crate::shared::Shared;
 

@@ -1,9 +1,9 @@
 //! What is noted of the requests, and what is logged.
 
+use skein_syntax::number::parse_i64;
 use tracing::level_filters::LevelFilter;
 
 use super::table::Apply;
-use crate::resp::number::parse_i64;
 use crate::shared::Shared;
 
 /// `slowlog-log-slower-than`: microseconds, -1 for never.

@@ -1,6 +1,6 @@
 //! Numbers as CONFIG SET takes them: with Redis's units and its words for what is none.
 
-use crate::resp::number::parse_i64;
+use skein_syntax::number::parse_i64;
 
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,10 +6,11 @@
 //!   ZUNIONSTORE k 2 k k    both                   ─► k k k
 //! ```
 
+use skein_syntax::number::parse_i64;
+
 use crate::commands::subcommands::find as find_subcommand;
 use crate::commands::table::COMMANDS;
 use crate::commands::{Command, Fault, find, takes};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 /// The keys of the request that stands from argument 2 on.

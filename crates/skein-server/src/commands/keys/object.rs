@@ -2,10 +2,11 @@
 
 use std::ops::ControlFlow;
 
+use skein_syntax::number::parse_i64;
+
 use crate::commands::subcommands::{Subcommands, help, subcommand};
 use crate::commands::{Context, Fault, Next};
 use crate::engine::{ColumnsReader, Direction, RowRef, SetReader};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 const HELP: &[&str] = &[

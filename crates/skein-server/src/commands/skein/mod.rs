@@ -1,6 +1,5 @@
 //! What Redis lacks: keys in order, versions, memory.
 
-pub(crate) mod bounds;
 mod held;
 mod neighbours;
 mod ranges;

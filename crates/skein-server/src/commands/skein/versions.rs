@@ -1,10 +1,11 @@
 //! Versions: `SK.GETV k` and `SK.CAS k version value`.
 
+use skein_syntax::number::parse_u64;
+
 use super::held::{Beside, answer};
 use crate::commands::fault::NOT_AN_INTEGER;
 use crate::commands::{Context, Fault, Next};
 use crate::engine::{RowRef, RowWriter as _, Writer};
-use crate::resp::number::parse_u64;
 use crate::resp::{Args, Reply};
 
 /// Versions begin at 1 and rise by one per write, so they never reach 2^63.

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use skein_syntax::number::parse_i64;
+
 use super::ranges::{Asked, STORED};
 use super::remove::{Entries, parse_count};
 use super::several::replace_set;
@@ -16,7 +18,6 @@ use crate::commands::task::AT_ONCE;
 use crate::commands::{Context, Fault, Next, Task, is};
 use crate::engine::{Direction, Keyspace, Member, SetReader};
 use crate::resp::double::parse_double;
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 /// What is made of several sets.
@@ -264,7 +265,7 @@ fn put_found(
     found: &Entries,
     reply: &mut Reply<'_>,
 ) -> Result<Next, Fault> {
-    let (stored, ticket) = context.session.write(|writer| replace_set(writer, key, found));
+    let (stored, ticket) = context.session.write(|writer| replace_set(writer, key, found, None));
     context.ticket = context.ticket.max(ticket);
     stored??;
     reply.count(found.len());

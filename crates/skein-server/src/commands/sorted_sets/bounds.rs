@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use skein_syntax::number::parse_i64;
+
 use crate::commands::Fault;
 use crate::commands::fault::NOT_AN_INTEGER;
 use crate::engine::{Member, SetReader, SetWriter};
 use crate::resp::double::parse_bound;
-use crate::resp::number::parse_i64;
 
 /// What both readers and writers of a set can find.
 pub(super) trait Places {

@@ -2,6 +2,8 @@
 
 use std::ops::{ControlFlow, Range};
 
+use skein_syntax::number::parse_i64;
+
 use super::bounds::{By, Span};
 use super::long::Members;
 use super::{Shape, answer_of, with_set};
@@ -9,7 +11,6 @@ use crate::commands::fault::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES};
 use crate::commands::{Context, Fault, Next, Task, is};
 use crate::engine::{Direction, OrderView, RowRef, SetReader};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 /// A range as one of the commands asks for it.

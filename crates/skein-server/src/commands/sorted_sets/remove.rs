@@ -2,12 +2,13 @@
 
 use std::ops::{ControlFlow, Range};
 
+use skein_syntax::number::parse_i64;
+
 use super::bounds::{By, Span};
 use super::{MEMBER_OVERHEAD, Shape, check_reply_len};
 use crate::commands::fault::SYNTAX;
 use crate::commands::{Fault, is};
 use crate::engine::{Direction, Member, SetWriter, VALUE_BYTES_MAX, Writer};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Protocol, Reply};
 
 pub(in crate::commands) fn zrem(

@@ -1,11 +1,12 @@
 //! Commands on several sorted sets.
 
+use skein_syntax::number::parse_i64;
+
 use super::Shape;
 use super::remove::{Entries, parse_end, pop, write_popped};
 use crate::commands::fault::SYNTAX;
 use crate::commands::{Context, Fault, Next, is};
 use crate::engine::Writer;
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 /// A number of keys or of members, which is one at least.
@@ -21,18 +22,17 @@ fn parse_keys(args: &Args<'_>, at: usize, after: usize) -> Result<usize, Fault> 
     if keys > args.len() - at - 1 || args.len() - at - 1 - keys < after { Err(SYNTAX) } else { Ok(keys) }
 }
 
-/// Makes a key a sorted set of these members, whatever it held; without members it is absent then. REQUIRES: part of a transaction.
+/// Makes a key a sorted set of these members until `expires`, whatever it held; without members it is absent then.
 pub(in crate::commands) fn replace_set(
     writer: &mut Writer<'_, '_>,
     key: &[u8],
     entries: &Entries,
+    expires: Option<u64>,
 ) -> Result<(), Fault> {
-    writer.remove(key)?;
-    writer.change_set(key, true, |set| {
+    writer.replace_set(key, expires, |set| {
         entries.iter().try_for_each(|(score, member)| set.put(member, *score).map(drop))?;
         Ok::<_, Fault>(())
-    })?;
-    Ok(())
+    })
 }
 
 /// From the first of the sets that has members.

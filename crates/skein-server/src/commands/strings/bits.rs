@@ -1,11 +1,12 @@
 //! Values as arrays of bits, the highest bit of the first byte first: GETBIT, SETBIT, BITCOUNT, BITPOS.
 
+use skein_syntax::number::parse_i64;
+
 use super::ranges::{clamp, is_crossed, parse_pair};
 use super::{changed, value_of};
 use crate::commands::fault::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{Context, Fault, Next, is};
 use crate::engine::{Change, RowRef, RowWriter as _, Writer};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 /// Bytes beyond which no bit can be named.

@@ -10,11 +10,12 @@
 //! Two rows of lengths are kept, and of each cell one bit: whether the way back goes up. The table is made some rows a slice; the way back is
 //! short.
 
+use skein_syntax::number::parse_i64;
+
 use crate::commands::fault::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{Progress, Task};
 use crate::commands::{Context, Fault, Next, is};
 use crate::engine::RowRef;
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 /// The greatest table, in cells: what Redis allows, which has four bytes for each.

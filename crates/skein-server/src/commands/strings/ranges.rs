@@ -1,10 +1,11 @@
 //! Parts of values: GETRANGE (and SUBSTR, its older name), SETRANGE.
 
+use skein_syntax::number::parse_i64;
+
 use super::{TOO_LONG, changed, value_of};
 use crate::commands::Fault;
 use crate::commands::fault::NOT_AN_INTEGER;
 use crate::engine::{Change, RowRef, RowWriter as _, VALUE_BYTES_MAX, Writer};
-use crate::resp::number::parse_i64;
 use crate::resp::{Args, Reply};
 
 /// Two integers, one after the other.

@@ -23,6 +23,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use super::connection::{Connection, Gone};
 use super::output::Output;
 use super::slots::Slots;
+use super::sweep;
 use super::{EVENTS, WAKE};
 use crate::StartError;
 use crate::acceptor::{NO_PASSWORD, REST, TOO_MANY, concerns_one_client};
@@ -36,6 +37,9 @@ use crate::transport::{Listener, Transport};
 
 /// The worker of these clients: none yet.
 const NO_WORKER: usize = 0;
+
+/// How often silent connections are looked for.
+const SWEEP_TICK: Duration = Duration::from_millis(500);
 
 /// A connection that was made before there was data.
 pub(crate) struct Guest {
@@ -66,8 +70,12 @@ impl Doorman {
             let watched = poll.registry().register(listener.source(), token, Interest::READABLE);
             watched.map_err(system("accepting"))?;
         }
+        let settings = Settings::new(&loading.options);
         let hall = Hall {
-            limits: Settings::new(&loading.options).limits(),
+            limits: settings.limits(),
+            sweeps: sweep::has_timeouts(&settings, loading.options.tls.is_some()),
+            next_sweep: Duration::ZERO,
+            settings,
             loading: Arc::clone(&loading),
             poll,
             listeners,
@@ -109,7 +117,12 @@ fn port_token(number: usize) -> Token {
 /// What the thread has at hand.
 struct Hall {
     loading: Arc<Loading>,
+    settings: Settings,
     limits: WorkerLimits,
+    /// Whether silent connections are to be closed.
+    sweeps: bool,
+    /// When they are looked at next, since the start.
+    next_sweep: Duration,
     poll: Poll,
     listeners: Vec<Listener>,
     slots: Slots,
@@ -124,7 +137,9 @@ impl Hall {
         let mut events = Events::with_capacity(EVENTS);
         let mut rest = None;
         while !self.loading.has_ended() {
-            let timeout = if self.ready.is_empty() { rest } else { Some(Duration::ZERO) };
+            let tick = (self.sweeps && !self.slots.is_empty()).then_some(SWEEP_TICK);
+            let idle = [rest, tick].into_iter().flatten().min();
+            let timeout = if self.ready.is_empty() { idle } else { Some(Duration::ZERO) };
             match self.poll.poll(&mut events, timeout) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
@@ -147,6 +162,7 @@ impl Hall {
             for slot in std::mem::take(&mut self.ready) {
                 self.serve(slot);
             }
+            self.sweep();
         }
         self.hand_over()
     }
@@ -223,10 +239,29 @@ impl Hall {
         match served {
             Ok(true) => self.list(slot),
             Ok(false) => {}
-            Err(Gone) => {
-                if let Some(mut connection) = self.slots.remove(slot) {
-                    let _ = self.poll.registry().deregister(&mut connection.stream);
-                }
+            Err(Gone) => self.close(slot),
+        }
+    }
+
+    fn close(&mut self, slot: usize) {
+        if let Some(mut connection) = self.slots.remove(slot) {
+            let _ = self.poll.registry().deregister(&mut connection.stream);
+        }
+    }
+
+    /// Closes connections that were silent for too long, as a worker does later.
+    fn sweep(&mut self) {
+        let now = self.loading.elapsed();
+        if !self.sweeps || now < self.next_sweep {
+            return;
+        }
+        self.next_sweep = now + SWEEP_TICK;
+        for slot in self.slots.all() {
+            let Some((connection, output)) = self.slots.get(slot) else { continue };
+            let waited = output.pending() == 0;
+            if let Some(why) = sweep::silent_for_too_long(&self.settings, connection, waited, now) {
+                tracing::warn!(client = connection.client.id, "a client is disconnected: {why}");
+                self.close(slot);
             }
         }
     }
@@ -259,7 +294,9 @@ fn serve(
 ) -> Result<bool, Gone> {
     let has_room = |output: &Output| output.pending() <= limits.output;
     if has_room(output) && !connection.closing {
-        connection.fill(&limits.requests, spare)?;
+        if connection.fill(&limits.requests, spare)? > 0 {
+            connection.client.card.heard_of(loading.elapsed());
+        }
         connection.client.refresh(&loading.acl.users);
         while connection.input.queued() > 0 && !connection.closing && has_room(output) {
             requests::answer(connection, output, loading);

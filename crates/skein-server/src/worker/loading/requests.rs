@@ -1,12 +1,11 @@
-//! What is answered before there is data: what Redis, too, answers then and needs no data. The rest
-//! hears LOADING, and how long it may take.
+//! What is answered before there is data: the commands whose rows in the table have a handler for it
+//! (`commands::early`). The rest hears LOADING, and how long it may take.
 
 use crate::client::Client;
 use crate::commands::access::denied::fault as denied_fault;
-use crate::commands::connection::{Entrance, auth_at, hello_at, refuse_unauthenticated, reset_at};
-use crate::commands::server::check_shutdown;
+use crate::commands::connection::refuse_unauthenticated;
+use crate::commands::early::{Early, EarlyNext};
 use crate::commands::{Command, Fault, Resolved, is_cross_protocol, refuse};
-use crate::info;
 use crate::loading::Loading;
 use crate::resp::{Args, Reply};
 
@@ -57,34 +56,9 @@ fn run(
         return Ok(false);
     }
     client.check(tag, args).map_err(|denied| denied_fault(&denied))?;
-    // ACL LOG begins with the data; until then the server's log alone has it.
-    let refused = |_: &Client, _: &[u8], user: &[u8]| {
-        tracing::warn!(user = %user.escape_ascii(), "a client gave a wrong password while the data was read back");
-    };
-    let mut entrance = Entrance { client, acl: &loading.acl, refused: &refused };
-    match command.name {
-        "auth" => auth_at(&mut entrance, args, reply)?,
-        "hello" => hello_at(&mut entrance, args, reply)?,
-        "reset" => reset_at(&mut entrance, reply),
-        "echo" => reply.bulk(args.get(1)),
-        "info" => {
-            let names: Vec<&[u8]> = args.from(1).collect();
-            reply.text(&info::loading::text(loading, &names));
-        }
-        "quit" => {
-            reply.ok();
-            return Ok(true);
-        }
-        "shutdown" => {
-            check_shutdown(args)?;
-            tracing::info!(client = client.id, "a client asked for a stop");
-            loading.progress.cancel();
-            return Ok(true);
-        }
-        _ => {
-            let words = loading.words();
-            return Err(Fault::owned(format!("LOADING SkeinDB is loading the dataset in memory: {words}")));
-        }
+    let early = &mut Early { client, loading };
+    match command.early {
+        Some(run) => Ok(run(early, args, reply)? == EarlyNext::Close),
+        None => Err(early.refusal()),
     }
-    Ok(false)
 }

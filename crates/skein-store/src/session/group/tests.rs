@@ -1,10 +1,13 @@
 //! Groups and commands of which one write is refused by the index, at each of their writes.
 
+mod replacing;
+
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
 use std::path::Path;
 
 use crate::index::planted;
+use crate::session::journal::Journal;
 use crate::{Batch, Direction, Error, IndexKind, RowWriter as _, Session, Store, StoreOptions};
 
 /// What a store holds, key by key.
@@ -224,7 +227,8 @@ fn a_command_refused_at_any_write_leaves_nothing() {
                 changed.map(drop)
             })
         });
-        assert_eq!(changed, 5, "{index}");
+        // A member that is removed and put again is written once.
+        assert_eq!(changed, 4, "{index}");
         let cleared = refuse_each(index, |session| {
             write(session, &|writer| {
                 let changed = writer.change_set::<_, Error>(b"set1", false, |set| {
@@ -235,7 +239,7 @@ fn a_command_refused_at_any_write_leaves_nothing() {
                 changed.map(drop)
             })
         });
-        assert_eq!(cleared, 7, "{index}");
+        assert_eq!(cleared, 6, "{index}");
     }
 }
 
@@ -269,4 +273,40 @@ fn a_batch_with_a_name_too_long_for_what_it_spreads() {
     assert!(store.is_empty());
     store.close().unwrap();
     assert!(open(folder.path(), IndexKind::default()).is_empty());
+}
+
+/// Suspected on reading: another session removed all columns that a hash had before a group came, the group was refused and took its own one
+/// back. A hash without columns stayed, which no command makes. Now a key goes with its last member there, too.
+#[test]
+fn an_undone_group_leaves_no_empty_hash() {
+    for index in IndexKind::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path(), index);
+        let old = columns(0, 70);
+        session_of(&store).write(|writer| writer.put_columns(b"many", &borrowed(&old))).unwrap().0.unwrap();
+        let mut session = session_of(&store);
+        let undone = session.write(|writer| {
+            writer.journal = Some(Journal::default());
+            writer.put_columns(b"many", &[(b"new", b"value")]).unwrap();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let names: Vec<&[u8]> = old.iter().map(|(name, _)| &name[..]).collect();
+                    let gone = session_of(&store).write(|writer| writer.remove_columns(b"many", &names));
+                    assert_eq!(gone.unwrap().0.unwrap(), 70);
+                });
+            });
+            assert_eq!(
+                writer.get_with(b"many", |row| row.map(|row| row.read_columns().unwrap().len())),
+                Some(1)
+            );
+            let journal = writer.journal.take().unwrap();
+            writer.undo(journal, |_| b"many");
+        });
+        undone.unwrap();
+        assert_eq!(contents(&store), Contents::new(), "{index}");
+        drop(session);
+        store.close().unwrap();
+        drop(store);
+        assert!(open(folder.path(), index).is_empty());
+    }
 }

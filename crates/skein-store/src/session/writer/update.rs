@@ -13,8 +13,9 @@ use crate::collection::Collection;
 use crate::index::Place;
 use crate::row::table::{self, Column};
 use crate::row::{RowRef, Rows};
-use crate::session::columns::{Recorder, RowWriter, check_columns, rename_row};
+use crate::session::columns::{Recorder, RowWriter, check_columns};
 use crate::session::journal::Replaced;
+use crate::session::whole_rows::rename_row;
 use crate::snapshot::Snapshots;
 use crate::store::Inner;
 use crate::{Error, Result};
@@ -72,6 +73,10 @@ impl RowWriter for Writer<'_> {
         self.check_sizes(key, table::content_len(columns))?;
         check_columns(key, columns)?;
         self.put_checked_columns(key, columns)
+    }
+
+    fn replace_columns(&mut self, key: &[u8], columns: &[Column<'_>], expires: Option<u64>) -> Result<()> {
+        self.replace_all_columns(key, columns, expires)
     }
 
     fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
