@@ -4,7 +4,8 @@
 //!   lines ──► view     runs, their measures, the cells of each in the order of points and contenders
 //!              │            footprint: whether what was measured lay in caches
 //!              ├──► table     for the terminal
-//!              └──► html      one page: charts, the figures below each, who was measured and who was not
+//!              ├──► html      one page: charts, the figures below each, who was measured and who was not
+//!              └──► overview  a drawing for the README: ours beside Redis and LMDB
 //!   lines, lines ──► compare  which cells moved beyond the noise
 //! ```
 //!
@@ -15,6 +16,7 @@ mod compare;
 mod figures;
 mod footprint;
 mod html;
+mod overview;
 mod probe;
 mod table;
 mod text;
@@ -22,4 +24,5 @@ mod view;
 
 pub use compare::{Comparison, compare};
 pub use html::html;
+pub use overview::overview;
 pub use table::table;

@@ -1,8 +1,9 @@
 //! `skein bench report`: tables and charts of results.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use skein_bench::report;
+use skein_bench::result::Line;
 
 use crate::exit::{Exit, Failure};
 
@@ -15,6 +16,10 @@ pub struct Args {
     /// The page to write; it needs nothing beside itself.
     #[arg(long, default_value = "skein-bench.html", value_name = "FILE")]
     html: PathBuf,
+    /// Also write overview-light.svg and overview-dark.svg into this folder: ours beside Redis, LMDB and
+    /// RocksDB, from results of `server` and `store`.
+    #[arg(long, value_name = "FOLDER")]
+    overview: Option<PathBuf>,
 }
 
 /// Runs `skein bench report`.
@@ -24,5 +29,22 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::new("there are no results yet; `skein bench run NAME` makes some"));
     }
     super::write_file(&args.html, &report::html(&lines))?;
+    if let Some(folder) = &args.overview {
+        write_overview(folder, &lines)?;
+    }
     super::show(&format!("{}\nThe page with charts is {}.\n", report::table(&lines), args.html.display()))
+}
+
+/// Writes the drawings for light and for dark pages.
+fn write_overview(folder: &Path, lines: &[Line]) -> Result<(), Failure> {
+    for (name, dark) in [("overview-light.svg", false), ("overview-dark.svg", true)] {
+        let drawing = report::overview(lines, dark).ok_or_else(|| {
+            Failure::new(
+                "the results hold no figures of ours beside a rival for --overview; \
+                 `skein bench run server store` makes them, with a build that has the feature `rivals`",
+            )
+        })?;
+        super::write_file(&folder.join(name), &drawing)?;
+    }
+    Ok(())
 }

@@ -1,0 +1,193 @@
+//! The chart for a README: how many times the rate of each rival ours has, as one standalone SVG.
+//!
+//! ```text
+//!   results of `server` and `store` ──► rows of bars: ours / rival, the median of all rounds ──► SVG, light or dark
+//! ```
+//!
+//! Every bar begins at 0 and a line marks 1, the rival's own rate, so a shorter bar shows a loss. The page's
+//! charts (`html/chart`) take their colours from the page; this drawing stands alone and carries its own.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::figures::Figures;
+use super::view::{Measure, RunView, View};
+use crate::result::Line;
+
+/// Width of the drawing, in its own units.
+const WIDTH: u32 = 860;
+/// Where the bars begin: the labels of rows and bars stand before.
+const LEFT: u32 = 330;
+/// Space for a bar's figure behind the longest bar.
+const RIGHT: u32 = 70;
+/// Height of a bar with the gap to the next, of the gap between rows, and of a panel's heading.
+const BAR: u32 = 20;
+const GAP: u32 = 10;
+const HEADING: u32 = 40;
+
+/// Background, letters, lines, and the colour of each rival's bars.
+struct OverviewColours {
+    page: &'static str,
+    letters: &'static str,
+    quiet: &'static str,
+    bars: [&'static str; 2],
+}
+
+const LIGHT: OverviewColours =
+    OverviewColours { page: "#ffffff", letters: "#1f2328", quiet: "#8a929b", bars: ["#0e69c3", "#7fb3e6"] };
+const DARK: OverviewColours =
+    OverviewColours { page: "#0d1117", letters: "#e6edf3", quiet: "#7d8590", bars: ["#378dff", "#1f4f8f"] };
+
+/// A part of the chart: one experiment's measures beside some rivals.
+struct OverviewPanel {
+    heading: &'static str,
+    experiment: &'static str,
+    /// Contender of the results, and its name in the chart.
+    rivals: [(&'static str, &'static str); 2],
+    rows: &'static [OverviewRow],
+}
+
+struct OverviewRow {
+    label: &'static str,
+    measure: &'static str,
+    /// The point's label, for measures with an axis.
+    point: Option<&'static str>,
+}
+
+const PANELS: [OverviewPanel; 2] = [
+    OverviewPanel {
+        heading: "Server: requests per second, one worker with its log on disk",
+        experiment: "server",
+        rivals: [("redis-everysec", "Redis, appendfsync everysec"), ("redis", "Redis without a log")],
+        rows: &[
+            OverviewRow { label: "GET, one at a time", measure: "GET", point: Some("1") },
+            OverviewRow { label: "SET, one at a time", measure: "SET", point: Some("1") },
+            OverviewRow { label: "GET, pipeline of 16", measure: "GET", point: Some("16") },
+            OverviewRow { label: "SET, pipeline of 16", measure: "SET", point: Some("16") },
+            OverviewRow { label: "MGET of 10, pipeline of 16", measure: "MGET of 10", point: Some("16") },
+        ],
+    },
+    OverviewPanel {
+        heading: "Library: rows per second, one thread",
+        experiment: "store",
+        rivals: [("lmdb", "LMDB"), ("rocksdb", "RocksDB")],
+        rows: &[
+            OverviewRow { label: "load in batches of 1,000", measure: "load", point: None },
+            OverviewRow { label: "random reads", measure: "get", point: None },
+        ],
+    },
+];
+
+/// Ours in the results of both experiments.
+const OURS: &str = crate::rival::server::OURS;
+
+/// A bar: whose it is, and how many times the rival's rate ours is.
+struct RateRatio {
+    rival: usize,
+    ratio: f64,
+}
+
+/// The chart as a standalone SVG, or `None` if the results have neither a run of `server` nor one of `store`.
+pub fn overview(lines: &[Line], dark: bool) -> Option<String> {
+    let view = View::of(lines);
+    let panels: Vec<(&OverviewPanel, Vec<(&OverviewRow, Vec<RateRatio>)>)> = PANELS
+        .iter()
+        .filter_map(|panel| {
+            let run = view.runs.iter().rev().find(|run| run.run.experiment == panel.experiment)?;
+            let rows: Vec<_> = panel.rows.iter().filter_map(|row| bars_of(panel, row, run)).collect();
+            (!rows.is_empty()).then_some((panel, rows))
+        })
+        .collect();
+    let greatest = panels.iter().flat_map(|panel| &panel.1).flat_map(|row| &row.1).map(|bar| bar.ratio);
+    let greatest = greatest.fold(1.0, f64::max);
+    (!panels.is_empty()).then(|| draw(&panels, greatest, if dark { &DARK } else { &LIGHT }))
+}
+
+/// The bars of a row, or `None` if no rival was measured.
+fn bars_of<'p>(
+    panel: &OverviewPanel,
+    row: &'p OverviewRow,
+    run: &RunView<'_>,
+) -> Option<(&'p OverviewRow, Vec<RateRatio>)> {
+    let measure = run.measures.iter().find(|measure| measure.name == row.measure)?;
+    let ours = median(measure, OURS, row.point)?;
+    let bars: Vec<RateRatio> = panel
+        .rivals
+        .iter()
+        .enumerate()
+        .filter_map(|(rival, (name, _))| {
+            let ratio = ours / median(measure, name, row.point)?;
+            ratio.is_finite().then_some(RateRatio { rival, ratio })
+        })
+        .collect();
+    (!bars.is_empty()).then_some((row, bars))
+}
+
+fn median(measure: &Measure<'_>, contender: &str, point: Option<&str>) -> Option<f64> {
+    let at = measure.points.iter().find(|at| at.map(|at| &*at.label) == point)?;
+    Some(Figures::of(measure.cell(contender, *at)?)?.summary.median)
+}
+
+fn draw(
+    panels: &[(&OverviewPanel, Vec<(&OverviewRow, Vec<RateRatio>)>)],
+    greatest: f64,
+    colours: &OverviewColours,
+) -> String {
+    let height_of = |rows: &[(&OverviewRow, Vec<RateRatio>)]| {
+        let bars: usize = rows.iter().map(|row| row.1.len()).sum();
+        HEADING + rows.len() as u32 * GAP + bars as u32 * BAR
+    };
+    let height = GAP + panels.iter().map(|panel| height_of(&panel.1)).sum::<u32>();
+    let scale = f64::from(WIDTH - LEFT - RIGHT) / greatest;
+    let mut top = GAP;
+    let drawn = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) role="img"
+            font-family="system-ui, sans-serif" font-size="14" {
+            title { "How many times the rate of each rival SkeinDB has" }
+            rect width=(WIDTH) height=(height) fill=(colours.page) {}
+            @for (panel, rows) in panels {
+                (panel_at(panel, rows, top, scale, colours))
+                @let _ = { top += height_of(rows); };
+            }
+        }
+    };
+    drawn.into_string()
+}
+
+fn panel_at(
+    panel: &OverviewPanel,
+    rows: &[(&OverviewRow, Vec<RateRatio>)],
+    top: u32,
+    scale: f64,
+    colours: &OverviewColours,
+) -> Markup {
+    let mut y = top + HEADING;
+    let one = format!("{:.1}", f64::from(LEFT) + scale);
+    let first = y;
+    html! {
+        text x="8" y=(top + 22) font-weight="600" fill=(colours.letters) { (panel.heading) }
+        @for (row, bars) in rows {
+            text x="8" y=(y + 14) fill=(colours.letters) { (row.label) }
+            @for bar in bars {
+                text x=(LEFT - 8) y=(y + 14) text-anchor="end" font-size="11" fill=(colours.quiet) {
+                    (panel.rivals[bar.rival].1)
+                }
+                rect x=(LEFT) y=(y + 2) width=(format!("{:.1}", bar.ratio * scale)) height=(BAR - 5) rx="2"
+                    fill=(colours.bars[bar.rival]) {}
+                text x=(format!("{:.1}", f64::from(LEFT) + bar.ratio * scale + 6.0)) y=(y + 14)
+                    fill=(colours.letters) { (format!("{:.1}×", bar.ratio)) }
+                @let _ = { y += BAR; };
+            }
+            @let _ = { y += GAP; };
+        }
+        (line_at_one(&one, first, y - GAP, colours))
+    }
+}
+
+/// The rival's own rate.
+fn line_at_one(x: &str, from: u32, to: u32, colours: &OverviewColours) -> Markup {
+    let line = format!(
+        "<line x1=\"{x}\" x2=\"{x}\" y1=\"{from}\" y2=\"{to}\" stroke=\"{}\" stroke-dasharray=\"3 3\"/>",
+        colours.letters
+    );
+    PreEscaped(line)
+}
